@@ -1,0 +1,107 @@
+#!/bin/sh
+# Builds the pinned programs of this module into bin/ at the root of the
+# repository, each only when its pins or the Go version have changed.
+#
+#	build.sh [-n] [name ...]
+#
+# Names: etcd kube-apiserver kube-controller-manager kubectl crds helm. Without
+# one: all but helm. "crds" copies cert-manager's CRDs out of its Go module.
+# -n builds nothing and exits 1 when something is missing or out of date.
+#
+# What KUBEBUILDER_ASSETS holds is not built. Two runs at once are safe: the
+# second waits. A program appears in bin/ whole or not at all.
+set -eu
+cd "$(dirname "$0")"
+here=$(pwd) root=$(cd ../.. && pwd) bin=$(cd ../.. && pwd)/bin
+kubernetes=v1.37.2
+
+check=no
+if [ "${1:-}" = -n ]; then check=yes; shift; fi
+[ $# -gt 0 ] || set -- etcd kube-apiserver kube-controller-manager kubectl crds
+
+pins=$(cat go.mod go.sum | git hash-object --stdin)
+pins="$pins $kubernetes $(go env GOVERSION GOOS GOARCH | tr '\n' ' ')"
+certmanager=$(sed -n 's|.*\(github.com/cert-manager/cert-manager v[^ ]*\).*|\1|p' "$root/go.mod")
+
+package() {
+	case $1 in
+	etcd) echo go.etcd.io/etcd/server/v3 ;;
+	kube-apiserver | kube-controller-manager | kubectl) echo "k8s.io/kubernetes/cmd/$1" ;;
+	helm) echo helm.sh/helm/v4/cmd/helm ;;
+	crds) echo "$certmanager" ;;
+	*) echo "build.sh: no program is called \"$1\"" >&2; exit 2 ;;
+	esac
+}
+
+want() { if [ "$1" = crds ]; then echo "$certmanager"; else echo "$pins"; fi; }
+
+fresh() {
+	if [ "$1" != crds ] && [ -x "${KUBEBUILDER_ASSETS:-/nowhere}/$1" ]; then return 0; fi
+	[ -e "$bin/$1" ] && [ "$(cat "$bin/.stamp/$1" 2>/dev/null)" = "$(want "$1")" ]
+}
+
+stale() { for n; do package "$n" >/dev/null; fresh "$n" || printf '%s ' "$n"; done; }
+
+took() { s=$(($(date +%s) - $1)); printf '%d:%02d' $((s / 60)) $((s % 60)); }
+
+# lock waits for another run: the link's target is the process that holds it.
+lock() {
+	said=no
+	until ln -s $$ "$bin/.lock" 2>/dev/null; do
+		holder=$(readlink "$bin/.lock" 2>/dev/null) || continue
+		if ! kill -0 "$holder" 2>/dev/null; then rm -f "$bin/.lock"; continue; fi
+		[ $said = yes ] || echo "controlplane: waiting for the build of process $holder (remove bin/.lock if it is none)"
+		said=yes
+		sleep 1
+	done
+}
+
+compile() {
+	v=k8s.io/component-base/version
+	flags="-s -w -X $v.gitVersion=$kubernetes -X $v.gitMajor=1 -X $v.gitMinor=37 -X $v.gitTreeState=clean"
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$flags" -o "$tmp/$1" "$(package "$1")" &
+	job=$! start=$(date +%s) beat=0
+	while kill -0 $job 2>/dev/null; do
+		sleep 1
+		beat=$((beat + 1))
+		[ $((beat % 20)) -ne 0 ] || echo "       $1: compiling since $(took "$start")"
+	done
+	wait $job
+}
+
+copycrds() {
+	cd "$root"
+	go mod download github.com/cert-manager/cert-manager
+	dir=$(go list -m -f '{{.Dir}}' github.com/cert-manager/cert-manager)
+	cd "$here"
+	mkdir -p "$tmp/crds/cert-manager"
+	cp "$dir"/deploy/crds/*.yaml "$tmp/crds/cert-manager/"
+	chmod -R u+w "$tmp/crds"
+	rm -rf "$bin/crds"
+}
+
+todo=$(stale "$@")
+[ -n "$todo" ] || { echo "controlplane: up to date ($*)"; exit 0; }
+[ $check = no ] || { echo "controlplane: out of date: $todo- run 'make controlplane'" >&2; exit 1; }
+
+mkdir -p "$bin/.stamp"
+lock
+tmp=$(mktemp -d "$bin/.build.XXXXXX") job=
+trap 'rm -rf "$tmp" "$bin/.lock"' EXIT
+trap '[ -z "$job" ] || kill $job 2>/dev/null; exit 130' INT TERM HUP
+
+todo=$(stale "$@") # another run may have built them while this one waited
+set -- $todo
+[ $# -gt 0 ] || { echo "controlplane: up to date"; exit 0; }
+echo "controlplane: building $* into bin/; from nothing about 10 minutes on 2 cores, later from Go's cache"
+i=0 all=$(date +%s)
+for name; do
+	i=$((i + 1)) begin=$(date +%s)
+	echo "[$i/$#] $name: $(package "$name")"
+	if [ "$name" = crds ]; then copycrds; else compile "$name"; fi
+	rm -f "$bin/.stamp/$name"
+	mv "$tmp/$name" "$bin/$name"
+	want "$name" >"$bin/.stamp/$name"
+	echo "[$i/$#] $name: done in $(took "$begin")"
+done
+echo "controlplane: ready in $(took "$all")"

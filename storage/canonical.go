@@ -1,0 +1,152 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendCanonical appends the canonical JSON of v to b: keys sorted by bytes,
+// no white space, null members of objects left out, and one text for each
+// number: a float without a fraction is written as the integer that it equals,
+// as the API server itself does with 1.0.
+// v is built of what unstructured objects hold; other values go through
+// encoding/json. The text is stable over releases.
+func AppendCanonical(b []byte, v any) []byte { return appendCanonical(b, v, nil) }
+
+// appendCanonical leaves out the members of v, which must be an object then,
+// that skip names.
+func appendCanonical(b []byte, v any, skip func(key string) bool) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case map[string]any:
+		return appendObject(b, v, skip)
+	case []any:
+		b = append(b, '[')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendCanonical(b, item, nil)
+		}
+		return append(b, ']')
+	case string:
+		return appendString(b, v)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case float64:
+		return appendFloat(b, v)
+	}
+	return appendForeign(b, v)
+}
+
+func appendObject(b []byte, m map[string]any, skip func(string) bool) []byte {
+	var stack [16]string
+	keys := stack[:0]
+	for key, value := range m {
+		if value == nil || (skip != nil && skip(key)) {
+			continue
+		}
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	b = append(b, '{')
+	for i, key := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, key)
+		b = append(b, ':')
+		b = appendCanonical(b, m[key], nil)
+	}
+	return append(b, '}')
+}
+
+func appendFloat(b []byte, f float64) []byte {
+	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+		return strconv.AppendInt(b, int64(f), 10)
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(b, "null"...) // JSON has no such number
+	}
+	return strconv.AppendFloat(b, f, 'g', -1, 64)
+}
+
+// appendForeign serves values that no decoder of the API server makes: those
+// that a caller built by hand.
+func appendForeign(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case int32:
+		return strconv.AppendInt(b, int64(v), 10)
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return strconv.AppendInt(b, i, 10)
+		}
+		f, _ := v.Float64()
+		return appendFloat(b, f)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return appendString(b, fmt.Sprintf("%T", v))
+	}
+	value, err := decodeJSON(text)
+	if err != nil {
+		return appendString(b, fmt.Sprintf("%T", v))
+	}
+	return appendCanonical(b, value, nil)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string. Only what JSON demands is escaped;
+// bytes that are no UTF-8 become U+FFFD, as the API server does.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if c >= 0x20 && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			b = append(b, s[start:i]...)
+			b = appendEscape(b, c)
+			i++
+			start = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 {
+			b = append(b, s[start:i]...)
+			b = append(b, "\ufffd"...)
+			i++
+			start = i
+			continue
+		}
+		i += size
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"')
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}

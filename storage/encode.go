@@ -43,6 +43,9 @@ func (p Prefix) Changes(annotations map[string]string, old, new Marker) []Change
 		any     bool
 	)
 	for _, name := range markerKeys {
+		if name == KeyPaused {
+			continue // the user's alone
+		}
 		key := p.Key(name)
 		text, was := annotations[key]
 		c := Change{Key: key, Old: text, Was: was}

@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dogear-dev/dogear/storage"
+)
+
+// consumeRetry does what the user's retry annotation asks for: handlers that
+// failed for good start again, those in back-off go on at once.
+func (in *Input) consumeRetry() storage.Marker {
+	m := in.Marker
+	if m.Retry == "" {
+		return m
+	}
+	asked := strings.FieldsFunc(m.Retry, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	for _, h := range in.Handlers {
+		r, ok := m.Record(h.ID)
+		if !ok || r.State == storage.Succeeded || !(slices.Contains(asked, "*") || slices.Contains(asked, h.ID)) {
+			continue
+		}
+		r.Next = time.Time{}
+		if r.State == storage.Failed {
+			r.State, r.Attempts, r.Started, r.Reason, r.Message = storage.Pending, 0, time.Time{}, "", ""
+		}
+		m = m.WithRecord(in.Object.Identity, h.ID, r)
+	}
+	m.Retry = ""
+	return m
+}
+
+// settle returns the marker that the object has to carry where the handlers
+// stand so: records of what is no longer open go, and when nothing is open,
+// the current digest counts as handled. It returns the marker it was given if
+// all that is in there already.
+func (in *Input) settle(standings []standing, open bool) storage.Marker {
+	m := in.Marker
+	if !in.Object.Deleting {
+		m = in.dropRecords(m, standings, open)
+		if !open && in.outdated(standings) {
+			m = in.handle(m, standings)
+		}
+	}
+	if !open {
+		m.Base = ""
+	}
+	if m.Handled != nil || m.Progress != nil {
+		m.State = in.state(standings, m)
+	}
+	return m
+}
+
+// dropRecords drops the records that nobody needs: those of handlers that are
+// gone or don't select the object (a finished one leaves an entry), and those
+// that the entry, or the end of all work, makes superfluous.
+func (in *Input) dropRecords(m storage.Marker, standings []standing, open bool) storage.Marker {
+	if m.Progress == nil {
+		return m
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.Progress.Handlers)) {
+		r := m.Progress.Handlers[id]
+		i := slices.IndexFunc(in.Handlers, func(h Handler) bool { return h.ID == id })
+		switch {
+		case i < 0 && r.State == storage.Failed:
+			// of a release that knows more handlers: it will look for it
+		case i < 0 || !in.Handlers[i].Selected:
+			m = in.remember(m, id, r).WithoutRecord(id)
+		case standings[i].open() || standings[i].state == storage.Failed:
+		case !open || r.Essence == "":
+			m = m.WithoutRecord(id)
+		}
+	}
+	return m
+}
+
+// remember leaves an entry for a finished record of a handler that does not
+// select the object at present.
+func (in *Input) remember(m storage.Marker, id string, r storage.Record) storage.Marker {
+	if !r.State.Finished() || r.Essence == "" || r.Cause == storage.Delete {
+		return m
+	}
+	h := storage.Handled{Identity: in.Object.Identity, By: map[string]storage.Entry{}}
+	if m.Handled != nil {
+		h = *m.Handled
+		h.By = maps.Clone(h.By)
+	}
+	h.By[id] = storage.Entry{Digest: r.Essence, Revision: r.Revision}
+	m.Handled = &h
+	return m
+}
+
+// outdated tells whether, with nothing open, what is handled has to be
+// written: a handler finished something that no entry says.
+func (in *Input) outdated(standings []standing) bool {
+	for i, s := range standings {
+		h := &in.Handlers[i]
+		if s.state != storage.Succeeded || h.On&(OnCreate|OnUpdate) == 0 {
+			continue
+		}
+		entry, ok := in.Marker.Entry(h.ID)
+		r, recorded := in.Marker.Record(h.ID)
+		switch {
+		case s.adopt:
+			return true
+		case recorded && r.State == storage.Succeeded && r.Cause != storage.Delete:
+			return true
+		case ok && entry.Revision < h.Revision:
+			return true
+		}
+	}
+	return false
+}
+
+// handle returns the marker with the current digest as handled by every
+// selected handler that has not failed.
+func (in *Input) handle(m storage.Marker, standings []standing) storage.Marker {
+	h := storage.Handled{By: map[string]storage.Entry{}}
+	if m.Handled != nil {
+		h = *m.Handled
+		h.By = make(map[string]storage.Entry, len(m.Handled.By))
+		for id := range m.Handled.By {
+			entry, _ := m.Entry(id) // with its digest, which is an older one from now on
+			h.By[id] = entry
+		}
+	}
+	for i, s := range standings {
+		handler := &in.Handlers[i]
+		if s.state != storage.Succeeded {
+			continue
+		}
+		entry := h.By[handler.ID]
+		entry.Digest, entry.Revision = handler.Digest, handler.Revision
+		h.By[handler.ID] = entry
+	}
+	h.Identity, h.Essence, h.Generation = in.Object.Identity, in.Object.Essence, in.Object.Generation
+	for id, entry := range h.By {
+		if entry.Digest == h.Essence {
+			entry.Digest = ""
+			h.By[id] = entry
+		}
+	}
+	m.Handled = &h
+	return m
+}
+
+// state is the one word for people: what is still open outweighs what failed.
+func (in *Input) state(standings []standing, m storage.Marker) storage.State {
+	best := storage.State("")
+	for _, s := range standings {
+		if rank(s.state) > rank(best) {
+			best = s.state
+		}
+	}
+	if best == "" && in.Object.Deleting {
+		return m.State
+	}
+	return best
+}
+
+func rank(s storage.State) int {
+	return slices.Index([]storage.State{"", storage.Succeeded, storage.Failed, storage.Pending, storage.Waiting, storage.Retrying}, s)
+}

@@ -1,43 +1,60 @@
 package storage
 
+import "slices"
+
 // allocated names the members of spec that the API server itself sets between
-// the admission of a CREATE and its storage (strategy and allocators in the
-// registries of kube-apiserver). Admission sees an object without them.
-func allocated(object map[string]any) []string {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	switch apiVersion + "/" + kind {
-	case "v1/Service":
-		return []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort", "nodePort"}
-	case "batch/v1/Job":
-		return []string{"selector", "template"}
-	case "v1/ServiceAccount":
-		return []string{"secrets"}
-	}
-	return nil
+// the admission of a CREATE and its storage: PrepareForCreate of the strategies,
+// and the allocators, in pkg/registry of Kubernetes 1.37. Admission sees an
+// object without them.
+var allocated = map[string][]string{
+	"v1/Service":               {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort", "nodePort"},
+	"v1/Namespace":             {"finalizers"},
+	"v1/PersistentVolumeClaim": {"dataSource", "dataSourceRef"},
+	"v1/Pod":                   {"affinity", "topologySpreadConstraints"},
+	"batch/v1/Job":             {"selector", "template"},
+	"certificates.k8s.io/v1/CertificateSigningRequest": {"username", "uid", "groups", "extra"},
 }
 
-// withoutItems drops members also from the items of lists directly below spec:
-// a Service's ports have their own nodePort.
-func withoutItems(spec any, drop []string) any {
-	m, ok := spec.(map[string]any)
-	if !ok {
-		return spec
+// unborn is the object as admission may have seen it: less what the API server
+// sets afterwards. The object itself is not changed.
+func unborn(object map[string]any) map[string]any {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	if apiVersion == "v1" && kind == "ServiceAccount" {
+		return without(object, []string{"secrets"}).(map[string]any)
 	}
-	copied := shallow(m)
-	for key, value := range copied {
-		list, ok := value.([]any)
-		if !ok {
+	spec, ok := object["spec"].(map[string]any)
+	drop := allocated[apiVersion+"/"+kind]
+	if !ok || drop == nil {
+		return object
+	}
+	object = shallow(object)
+	object["spec"] = withoutMembers(spec, drop)
+	return object
+}
+
+// withoutMembers drops members from spec, and from the items of the lists
+// directly below it: a Service's ports have their own nodePort.
+func withoutMembers(spec map[string]any, drop []string) map[string]any {
+	kept := make(map[string]any, len(spec))
+	for key, value := range spec {
+		if slices.Contains(drop, key) {
 			continue
 		}
-		items := make([]any, len(list))
-		for i, item := range list {
-			items[i] = item
-			for _, name := range drop {
-				items[i] = without(items[i], []string{name})
-			}
+		if list, ok := value.([]any); ok {
+			value = itemsWithout(list, drop)
 		}
-		copied[key] = items
+		kept[key] = value
 	}
-	return copied
+	return kept
+}
+
+func itemsWithout(list []any, drop []string) []any {
+	items := slices.Clone(list)
+	for i := range items {
+		for _, name := range drop {
+			items[i] = without(items[i], []string{name})
+		}
+	}
+	return items
 }

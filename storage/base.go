@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // maxBase bounds what a compressed base may unfold to: the largest object
@@ -16,11 +17,19 @@ const maxBase = 2 << 20
 // equal texts.
 func Compress(essence []byte) string {
 	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // the level is a valid one
-	_, _ = z.Write(essence)                              // a buffer takes everything
+	z := packers.Get().(*gzip.Writer)
+	defer packers.Put(z)
+	z.Reset(&packed)
+	_, _ = z.Write(essence) // a buffer takes everything
 	_ = z.Close()
 	return base64.StdEncoding.EncodeToString(packed.Bytes())
 }
+
+// packers saves the megabyte that a new one takes.
+var packers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
+	return z
+}}
 
 // Uncompress unpacks a base annotation into the essence's canonical JSON.
 func Uncompress(base string) ([]byte, error) {

@@ -15,23 +15,19 @@ import (
 // as the API server itself does with 1.0.
 // v is built of what unstructured objects hold; other values go through
 // encoding/json. The text is stable over releases.
-func AppendCanonical(b []byte, v any) []byte { return appendCanonical(b, v, nil) }
-
-// appendCanonical leaves out the members of v, which must be an object then,
-// that skip names.
-func appendCanonical(b []byte, v any, skip func(key string) bool) []byte {
+func AppendCanonical(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
 		return append(b, "null"...)
 	case map[string]any:
-		return appendObject(b, v, skip)
+		return appendObject(b, v)
 	case []any:
 		b = append(b, '[')
 		for i, item := range v {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendCanonical(b, item, nil)
+			b = AppendCanonical(b, item)
 		}
 		return append(b, ']')
 	case string:
@@ -46,14 +42,13 @@ func appendCanonical(b []byte, v any, skip func(key string) bool) []byte {
 	return appendForeign(b, v)
 }
 
-func appendObject(b []byte, m map[string]any, skip func(string) bool) []byte {
+func appendObject(b []byte, m map[string]any) []byte {
 	var stack [16]string
 	keys := stack[:0]
 	for key, value := range m {
-		if value == nil || (skip != nil && skip(key)) {
-			continue
+		if value != nil {
+			keys = append(keys, key)
 		}
-		keys = append(keys, key)
 	}
 	slices.Sort(keys)
 	b = append(b, '{')
@@ -63,17 +58,17 @@ func appendObject(b []byte, m map[string]any, skip func(string) bool) []byte {
 		}
 		b = appendString(b, key)
 		b = append(b, ':')
-		b = appendCanonical(b, m[key], nil)
+		b = AppendCanonical(b, m[key])
 	}
 	return append(b, '}')
 }
 
 func appendFloat(b []byte, f float64) []byte {
-	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+	if f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64 {
 		return strconv.AppendInt(b, int64(f), 10)
 	}
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(b, "null"...) // JSON has no such number
+	if math.IsNaN(f) || math.IsInf(f, 0) { // JSON has no such number
+		return appendString(b, strconv.FormatFloat(f, 'g', -1, 64))
 	}
 	return strconv.AppendFloat(b, f, 'g', -1, 64)
 }
@@ -97,11 +92,11 @@ func appendForeign(b []byte, v any) []byte {
 	if err != nil {
 		return appendString(b, fmt.Sprintf("%T", v))
 	}
-	value, err := decodeJSON(text)
+	value, err := DecodeValue(text)
 	if err != nil {
 		return appendString(b, fmt.Sprintf("%T", v))
 	}
-	return appendCanonical(b, value, nil)
+	return AppendCanonical(b, value)
 }
 
 const hexDigits = "0123456789abcdef"

@@ -4,232 +4,183 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 )
 
-// ErrNewer is the cause of a FormatError where the document was written by a
-// newer release: it must be left alone.
-var ErrNewer = errors.New("written by a newer release of Dogear")
-
-// FormatError tells which annotation could not be read, and why. Its text
-// never repeats the annotation's value.
-type FormatError struct {
-	Key string
-	Err error
-}
-
-func (e *FormatError) Error() string { return fmt.Sprintf("annotation %s: %v", e.Key, e.Err) }
-
-// Unwrap returns the reason.
-func (e *FormatError) Unwrap() error { return e.Err }
-
-// Read reads the marker of this prefix from the annotations of an object.
-// What can be read is returned also with an error, which joins one
-// *FormatError for each annotation that could not be.
-func (p Prefix) Read(annotations map[string]string) (Marker, error) {
-	var (
-		m    Marker
-		errs []error
-	)
-	for key, value := range annotations {
-		if !p.Owns(key) {
-			continue
-		}
-		if err := m.read(key[len(p)+1:], value); err != nil {
-			errs = append(errs, &FormatError{Key: key, Err: err})
-		}
-	}
-	return m, errors.Join(errs...)
-}
-
-func (m *Marker) read(name, value string) error {
-	switch name {
-	case KeyState:
-		m.State = State(value)
-	case KeyHandled:
-		h, err := decodeHandled(value)
-		m.Handled = h
-		return err
-	case KeyProgress:
-		p, err := decodeProgress(value)
-		m.Progress = p
-		return err
-	case KeyStatus:
-		s, err := decodeStatus(value)
-		m.Status = s
-		return err
-	case KeyBase:
-		m.Base = value
-	case KeyRetry:
-		m.Retry = value
-	case KeyPaused:
-		paused, err := parsePaused(value)
-		m.Paused = paused
-		return err
-	}
-	return nil
-}
-
-// parsePaused errs on the side of the person who asked for a pause.
-func parsePaused(value string) (bool, error) {
-	switch strings.ToLower(strings.TrimSpace(value)) {
-	case "true":
-		return true, nil
-	case "false", "":
-		return false, nil
-	}
-	return true, errors.New(`want "true" or "false"; taken as "true"`)
-}
-
-func decodeHandled(value string) (*Handled, error) {
-	var h Handled
-	x, err := decodeDocument(value, &h.Identity)
+func decodeHandled(text string) (*Handled, error) {
+	doc, err := openDocument(text)
 	if err != nil {
 		return nil, err
 	}
-	var by map[string]extra
-	x.take("essence", &h.Essence, &err)
-	x.take("generation", &h.Generation, &err)
-	x.take("by", &by, &err)
-	h.extra = x.rest()
-	h.By = make(map[string]Entry, len(by))
-	for id, fields := range by {
-		var e Entry
-		fields.take("digest", &e.Digest, &err)
-		fields.take("revision", &e.Revision, &err)
-		e.extra = fields.rest()
-		h.By[id] = e
+	var d decoder
+	h := Handled{By: map[string]Entry{}}
+	for doc.next() {
+		switch doc.name {
+		case "essence":
+			h.Essence = d.text(doc)
+		case "generation":
+			h.Generation = d.number(doc)
+		case "by":
+			h.By = map[string]Entry{}
+			for by := d.object(doc, "by"); by.next(); {
+				h.By[by.name] = d.entry(by)
+			}
+		default:
+			d.common(doc, &h.Identity, &h.bound, &h.extra)
+		}
 	}
-	if err != nil {
-		return nil, err
+	if d.err != nil {
+		return nil, d.err
 	}
 	return &h, nil
 }
 
-func decodeProgress(value string) (*Progress, error) {
-	var p Progress
-	x, err := decodeDocument(value, &p.Identity)
+func (d *decoder) entry(of members) (e Entry) {
+	for m := d.object(of, "an entry of by"); m.next(); {
+		switch m.name {
+		case "digest":
+			e.Digest = d.text(m)
+		case "revision":
+			e.Revision = d.number(m)
+		default:
+			e.extra.keep(m)
+		}
+	}
+	return e
+}
+
+func decodeProgress(text string) (*Progress, error) {
+	doc, err := openDocument(text)
 	if err != nil {
 		return nil, err
 	}
-	var handlers map[string]extra
-	x.take("handlers", &handlers, &err)
-	p.extra = x.rest()
-	p.Handlers = make(map[string]Record, len(handlers))
-	for id, fields := range handlers {
-		p.Handlers[id] = decodeRecord(fields, &err)
+	var d decoder
+	p := Progress{Handlers: map[string]Record{}}
+	for doc.next() {
+		if doc.name != "handlers" {
+			d.common(doc, &p.Identity, &p.bound, &p.extra)
+			continue
+		}
+		p.Handlers = map[string]Record{}
+		for handlers := d.object(doc, "handlers"); handlers.next(); {
+			p.Handlers[handlers.name] = d.record(handlers)
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if len(p.Handlers) == 0 {
-		return nil, nil
+	if d.err != nil || len(p.Handlers) == 0 {
+		return nil, d.err
 	}
 	return &p, nil
 }
 
-func decodeRecord(x extra, err *error) Record {
-	var r Record
-	x.take("cause", &r.Cause, err)
-	x.take("state", &r.State, err)
-	x.take("essence", &r.Essence, err)
-	x.take("attempts", &r.Attempts, err)
-	x.take("claimed", &r.Claimed, err)
-	x.takeTime("started", &r.Started, err)
-	x.takeTime("next", &r.Next, err)
-	x.take("reason", &r.Reason, err)
-	x.take("message", &r.Message, err)
-	x.take("by", &r.By, err)
-	x.take("revision", &r.Revision, err)
-	r.extra = x.rest()
-	if r.Attempts < 0 && *err == nil {
-		*err = fmt.Errorf("attempts is negative")
+func (d *decoder) record(of members) (r Record) {
+	for m := d.object(of, "a record of handlers"); m.next(); {
+		switch m.name {
+		case "cause":
+			r.Cause = Cause(d.text(m))
+		case "state":
+			r.State = State(d.text(m))
+		case "essence":
+			r.Essence = d.text(m)
+		case "attempts":
+			r.Attempts = int(d.number(m))
+			if r.Attempts < 0 {
+				d.fault("attempts is negative")
+			}
+		case "claimed":
+			r.Claimed = d.truth(m)
+		case "started":
+			r.Started = d.time(m)
+		case "next":
+			r.Next = d.time(m)
+		case "reason":
+			r.Reason = d.text(m)
+		case "message":
+			r.Message = d.text(m)
+		case "by":
+			r.By = d.text(m)
+		case "revision":
+			r.Revision = d.number(m)
+		default:
+			r.extra.keep(m)
+		}
 	}
 	return r
 }
 
-func decodeStatus(value string) (map[string]json.RawMessage, error) {
-	var s map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(value), &s); err != nil {
-		return nil, describe(err)
+func decodeStatus(text string) (status map[string]json.RawMessage, err error) {
+	if err := validate(text); err != nil {
+		return nil, err
 	}
-	if len(s) == 0 {
-		return nil, nil
-	}
-	return s, nil
-}
-
-// decodeDocument reads the members of a versioned document, and takes the
-// version and the identity from them.
-func decodeDocument(value string, identity *Identity) (extra, error) {
-	var x extra
-	if err := json.Unmarshal([]byte(value), &x); err != nil {
-		return nil, describe(err)
-	}
-	if x == nil {
+	m, ok := openObject(text)
+	if !ok {
 		return nil, errors.New("want a JSON object")
 	}
-	var (
-		version int
-		object  extra
-		err     error
-	)
-	x.take("v", &version, &err)
-	if version > Version {
-		return nil, fmt.Errorf("version %d: %w", version, ErrNewer)
+	for m.next() {
+		if status == nil {
+			status = map[string]json.RawMessage{}
+		}
+		status[m.name] = json.RawMessage(m.value)
 	}
-	if err == nil && version < 1 {
-		return nil, errors.New("no version")
-	}
-	x.take("uid", &identity.UID, &err)
-	x.take("object", &object, &err)
-	object.take("namespace", &identity.Namespace, &err)
-	object.take("name", &identity.Name, &err)
-	object.take("kind", &identity.Kind, &err)
-	return x, err
+	return status, nil
 }
 
-// take moves one member into target. The first fault stays in err.
-func (x extra) take(name string, target any, err *error) {
-	text, ok := x[name]
+// openDocument stands before the first member of a versioned document. The
+// version comes first: of a newer document nothing else may be judged.
+func openDocument(text string) (members, error) {
+	if err := validate(text); err != nil {
+		return members{}, err
+	}
+	doc, ok := openObject(text)
 	if !ok {
-		return
+		return members{}, errors.New("want a JSON object")
 	}
-	delete(x, name)
-	if e := json.Unmarshal(text, target); e != nil && *err == nil {
-		*err = fmt.Errorf("%s: %w", name, describe(e))
+	var (
+		d       decoder
+		version int64
+	)
+	for m := doc; m.next(); {
+		if m.name == "v" {
+			version = d.number(m)
+		}
+	}
+	switch {
+	case d.err != nil:
+		return members{}, d.err
+	case version > Version:
+		return members{}, fmt.Errorf("version %d: %w", version, ErrNewer)
+	case version < 1:
+		return members{}, errors.New("no version")
+	}
+	return doc, nil
+}
+
+// common reads what all documents have: the version, which is known already,
+// the identity, and what a newer release may have added.
+func (d *decoder) common(m members, identity *Identity, bound, unknown *extra) {
+	switch m.name {
+	case "v":
+	case "uid":
+		identity.UID = d.text(m)
+	case "object":
+		for o := d.object(m, "object"); o.next(); {
+			switch o.name {
+			case "namespace":
+				identity.Namespace = d.text(o)
+			case "name":
+				identity.Name = d.text(o)
+			case "kind":
+				identity.Kind = d.text(o)
+			default:
+				bound.keep(o)
+			}
+		}
+	default:
+		unknown.keep(m)
 	}
 }
 
-func (x extra) takeTime(name string, target *time.Time, err *error) {
-	var text string
-	if x.take(name, &text, err); text == "" {
-		return
+func (x *extra) keep(m members) {
+	if *x == nil {
+		*x = extra{}
 	}
-	t, e := time.Parse(time.RFC3339Nano, text)
-	if e != nil && *err == nil {
-		*err = fmt.Errorf("%s: want a time as in RFC 3339 with an offset", name)
-	}
-	*target = t
-}
-
-func (x extra) rest() extra {
-	if len(x) == 0 {
-		return nil
-	}
-	return x
-}
-
-// describe keeps values of the annotation out of error texts.
-func describe(err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return fmt.Errorf("want %s, got %s", kind.Type, strings.Fields(kind.Value)[0])
-	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return fmt.Errorf("no valid JSON at byte %d", syntax.Offset)
-	}
-	return errors.New("no valid JSON")
+	(*x)[m.name] = json.RawMessage(m.value)
 }

@@ -1,15 +1,6 @@
 package storage
 
-import (
-	"encoding/json"
-	"maps"
-	"slices"
-	"strconv"
-	"time"
-)
-
-// timeFormat keeps milliseconds: back-off may be shorter than a second.
-const timeFormat = "2006-01-02T15:04:05.999Z07:00"
+import "encoding/json"
 
 // Render returns the annotations of the marker, by full key. Equal markers
 // give equal texts.
@@ -21,47 +12,6 @@ func (p Prefix) Render(m Marker) map[string]string {
 		}
 	}
 	return out
-}
-
-// Change is what has to be written to turn one marker into another.
-type Change struct {
-	Key  string // full annotation key
-	Old  string // the text that is there now; meaningless unless Was
-	Was  bool   // whether there is one
-	New  string // the text to write; empty: remove it
-	Same bool   // no change: the key only guards the write
-}
-
-// Changes returns what has to be written so that annotations, from which the
-// marker old was read, carry the marker new instead. A document that says the
-// same in other words is left as it is. The documents that decisions rest on
-// (handled, progress) are part of a non-empty answer also where they stay,
-// marked Same, as a guard.
-func (p Prefix) Changes(annotations map[string]string, old, new Marker) []Change {
-	var (
-		changes []Change
-		any     bool
-	)
-	for _, name := range markerKeys {
-		if name == KeyPaused {
-			continue // the user's alone
-		}
-		key := p.Key(name)
-		text, was := annotations[key]
-		c := Change{Key: key, Old: text, Was: was}
-		before, after := old.text(name), new.text(name)
-		c.Same = before == after && (was == (after != ""))
-		if !c.Same {
-			c.New, any = after, true
-		} else if name != KeyHandled && name != KeyProgress {
-			continue
-		}
-		changes = append(changes, c)
-	}
-	if !any {
-		return nil
-	}
-	return changes
 }
 
 // text is the value of one annotation; empty: none.
@@ -91,12 +41,12 @@ func (h *Handled) text() string {
 	if h == nil {
 		return ""
 	}
-	o := openDocument(h.Identity)
+	o := writeDocument(h.Identity, h.bound)
 	o.text("essence", h.Essence)
 	o.number("generation", h.Generation)
 	o.key("by")
 	by := object{b: append(o.b, '{')}
-	for _, id := range slices.Sorted(maps.Keys(h.By)) {
+	for _, id := range sortedKeys(h.By) {
 		e := h.By[id]
 		by.key(id)
 		entry := object{b: append(by.b, '{')}
@@ -112,10 +62,10 @@ func (p *Progress) text() string {
 	if p == nil || len(p.Handlers) == 0 {
 		return ""
 	}
-	o := openDocument(p.Identity)
+	o := writeDocument(p.Identity, p.bound)
 	o.key("handlers")
 	handlers := object{b: append(o.b, '{')}
-	for _, id := range slices.Sorted(maps.Keys(p.Handlers)) {
+	for _, id := range sortedKeys(p.Handlers) {
 		handlers.key(id)
 		handlers.b = p.Handlers[id].append(handlers.b)
 	}
@@ -146,13 +96,13 @@ func statusText(status map[string]json.RawMessage) string {
 		return ""
 	}
 	o := object{b: []byte{'{'}}
-	for _, id := range slices.Sorted(maps.Keys(status)) {
+	for _, id := range sortedKeys(status) {
 		o.raw(id, status[id])
 	}
 	return string(o.close(nil))
 }
 
-func openDocument(i Identity) object {
+func writeDocument(i Identity, x extra) object {
 	o := object{b: make([]byte, 0, 256)}
 	o.b = append(o.b, '{')
 	o.number("v", Version)
@@ -165,52 +115,6 @@ func openDocument(i Identity) object {
 	bound.text("namespace", i.Namespace)
 	bound.text("name", i.Name)
 	bound.text("kind", i.Kind)
-	o.b = bound.close(nil)
+	o.b = bound.close(x)
 	return o
-}
-
-// object writes the members of a JSON object, leaving out empty ones.
-type object struct {
-	b    []byte
-	some bool
-}
-
-func (o *object) key(name string) {
-	if o.some {
-		o.b = append(o.b, ',')
-	}
-	o.some = true
-	o.b = append(appendString(o.b, name), ':')
-}
-
-func (o *object) text(name, value string) {
-	if value != "" {
-		o.key(name)
-		o.b = appendString(o.b, value)
-	}
-}
-
-func (o *object) number(name string, value int64) {
-	if value != 0 {
-		o.key(name)
-		o.b = strconv.AppendInt(o.b, value, 10)
-	}
-}
-
-func (o *object) time(name string, value time.Time) {
-	if !value.IsZero() {
-		o.text(name, value.UTC().Truncate(time.Millisecond).Format(timeFormat))
-	}
-}
-
-func (o *object) raw(name string, value []byte) {
-	o.key(name)
-	o.b = append(o.b, value...)
-}
-
-func (o *object) close(x extra) []byte {
-	for _, name := range slices.Sorted(maps.Keys(x)) {
-		o.raw(name, x[name])
-	}
-	return append(o.b, '}')
 }

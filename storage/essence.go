@@ -36,6 +36,7 @@ var noise = []string{
 	"control-plane.alpha.kubernetes.io/leader",
 	"endpoints.kubernetes.io/last-change-trigger-time",
 	"batch.kubernetes.io/job-tracking",
+	"deprecated.daemonset.template.generation",
 	"argocd.argoproj.io/refresh",
 	"reconcile.fluxcd.io/requestedAt",
 }
@@ -49,36 +50,33 @@ const kopfManaged = "/kopf-managed"
 // and annotations less Dogear's, kopf's, kubectl's and known noise.
 // The object is not changed.
 func (r Rules) Essence(object map[string]any) []byte {
-	return r.appendEssence(nil, object, nil)
+	return r.appendEssence(nil, object)
 }
 
 // Digest is the hash of the essence: 22 characters of URL-safe base64.
 func (r Rules) Digest(object map[string]any) string {
-	return r.digest(object, nil)
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	*buffer = r.appendEssence((*buffer)[:0], object)
+	return hash(*buffer)
 }
 
 // BirthDigest is the digest less the fields that the API server sets between
 // admission and storage of a new object, such as a Service's clusterIP. It is
 // the only digest on which admission and controller can agree for a CREATE.
 func (r Rules) BirthDigest(object map[string]any) string {
-	return r.digest(object, allocated(object))
+	return r.Digest(unborn(object))
 }
 
-func (r Rules) digest(object map[string]any, drop []string) string {
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	*buffer = r.appendEssence((*buffer)[:0], object, drop)
-	return hash(*buffer)
-}
-
-// FieldsDigest is the digest for a handler that watches these fields only.
+// FieldsDigest is the digest for a handler that watches these fields only, in
+// whatever order they are named.
 // A list of conditions counts with type, status and reason alone, so that
 // timestamps, messages and observed generations wake nobody.
 func (r Rules) FieldsDigest(object map[string]any, fields []Path) string {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	b := append((*buffer)[:0], '{')
-	for _, field := range fields {
+	for _, field := range sortedPaths(fields) {
 		value, ok := field.Get(object)
 		if !ok {
 			continue
@@ -98,6 +96,14 @@ func (r Rules) FieldsDigest(object map[string]any, fields []Path) string {
 	return hash(b)
 }
 
+func sortedPaths(fields []Path) []Path {
+	byText := func(a, b Path) int { return strings.Compare(a.text, b.text) }
+	if slices.IsSortedFunc(fields, byText) {
+		return fields
+	}
+	return slices.SortedFunc(slices.Values(fields), byText)
+}
+
 // DigestOf is the digest of an essence in canonical JSON, as Essence returns it.
 func DigestOf(essence []byte) string { return hash(essence) }
 
@@ -108,7 +114,7 @@ func hash(b []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-func (r Rules) appendEssence(b []byte, object map[string]any, drop []string) []byte {
+func (r Rules) appendEssence(b []byte, object map[string]any) []byte {
 	b = append(b, '{')
 	labels, annotations := r.counted(object)
 	var stack [8]string
@@ -128,12 +134,9 @@ func (r Rules) appendEssence(b []byte, object map[string]any, drop []string) []b
 		}
 		b = appendString(b, key)
 		b = append(b, ':')
-		switch {
-		case key == "metadata":
+		if key == "metadata" {
 			b = appendMetadata(b, labels, annotations)
-		case key == "spec" && len(drop) > 0:
-			b = appendCanonical(b, withoutItems(object[key], drop), func(k string) bool { return slices.Contains(drop, k) })
-		default:
+		} else {
 			b = AppendCanonical(b, object[key])
 		}
 	}
@@ -159,16 +162,32 @@ func (r Rules) counted(object map[string]any) (labels, annotations map[string]an
 	metadata, _ := object["metadata"].(map[string]any)
 	labels, _ = metadata["labels"].(map[string]any)
 	all, _ := metadata["annotations"].(map[string]any)
+	return withValue(labels), r.countedAnnotations(all)
+}
+
+// countedAnnotations is nil where none counts.
+func (r Rules) countedAnnotations(all map[string]any) map[string]any {
+	var counted map[string]any
 	for key, value := range all {
-		if r.ignored(key, all) {
+		if value == nil || r.ignored(key, all) {
 			continue
 		}
-		if annotations == nil {
-			annotations = make(map[string]any, len(all))
+		if counted == nil {
+			counted = make(map[string]any, len(all))
 		}
-		annotations[key] = value
+		counted[key] = value
 	}
-	return labels, annotations
+	return counted
+}
+
+// withValue is nil where all members of m are null.
+func withValue(m map[string]any) map[string]any {
+	for _, value := range m {
+		if value != nil {
+			return m
+		}
+	}
+	return nil
 }
 
 func (r Rules) ignored(key string, all map[string]any) bool {

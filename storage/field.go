@@ -1,10 +1,5 @@
 package storage
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Path names a field of an object, such as "spec.dnsNames",
 // "metadata.annotations['example.com/size']" or
 // "status.conditions[type=Ready].status".
@@ -17,78 +12,6 @@ type Path struct {
 type segment struct {
 	name       string
 	key, value string // set for an item of a list
-}
-
-// ParsePath reads the text form of a path. Segments are split by dots;
-// ['name'] quotes a name with dots, [key=value] picks the item of a list.
-func ParsePath(text string) (Path, error) {
-	p := Path{text: text}
-	rest := strings.TrimPrefix(text, ".")
-	for rest != "" {
-		var (
-			s   segment
-			err error
-		)
-		if strings.HasPrefix(rest, "[") {
-			s, rest, err = parseBracket(rest)
-		} else {
-			s, rest, err = parseName(rest)
-		}
-		if err != nil {
-			return Path{}, fmt.Errorf("field path %q: %w", text, err)
-		}
-		p.segments = append(p.segments, s)
-	}
-	if len(p.segments) == 0 {
-		return Path{}, fmt.Errorf("field path %q is empty: name a field, such as spec.dnsNames", text)
-	}
-	if p.segments[0].key != "" {
-		return Path{}, fmt.Errorf("field path %q starts with a list item: start with a field, such as spec", text)
-	}
-	return p, nil
-}
-
-func parseName(rest string) (segment, string, error) {
-	end := strings.IndexAny(rest, ".[")
-	if end < 0 {
-		end = len(rest)
-	}
-	if end == 0 {
-		return segment{}, "", fmt.Errorf("an empty name before %q", rest)
-	}
-	s := segment{name: rest[:end]}
-	rest = rest[end:]
-	if strings.HasPrefix(rest, ".") {
-		if rest = rest[1:]; rest == "" || rest[0] == '[' {
-			return segment{}, "", fmt.Errorf("a dot with no name behind it")
-		}
-	}
-	return s, rest, nil
-}
-
-func parseBracket(rest string) (segment, string, error) {
-	var s segment
-	if strings.HasPrefix(rest, "['") {
-		name, after, ok := strings.Cut(rest[2:], "']")
-		if !ok || name == "" {
-			return s, "", fmt.Errorf("no closing '] behind %q", rest)
-		}
-		s.name, rest = name, after
-	} else {
-		inner, after, ok := strings.Cut(rest[1:], "]")
-		key, value, found := strings.Cut(inner, "=")
-		if !ok || !found || key == "" {
-			return s, "", fmt.Errorf("%q is neither ['name'] nor [key=value]", rest)
-		}
-		s.key, s.value, rest = key, strings.Trim(value, `'"`), after
-	}
-	switch {
-	case rest == "" || rest[0] == '[':
-		return s, rest, nil
-	case rest[0] == '.' && len(rest) > 1 && rest[1] != '.' && rest[1] != '[':
-		return s, rest[1:], nil
-	}
-	return s, "", fmt.Errorf("%q cannot follow a bracket", rest)
 }
 
 // String is the text that the path was read from.
@@ -111,6 +34,18 @@ func (p Path) Names() (names []string, ok bool) {
 		names = append(names, s.name)
 	}
 	return names, true
+}
+
+// leading are the names before the first list item.
+func (p Path) leading() []string {
+	var names []string
+	for _, s := range p.segments {
+		if s.key != "" {
+			break
+		}
+		names = append(names, s.name)
+	}
+	return names
 }
 
 // Get returns the value at the path, and whether there is one.
@@ -139,10 +74,21 @@ func (p Path) Get(object map[string]any) (any, bool) {
 func findItem(list any, key, value string) (any, bool) {
 	items, _ := list.([]any)
 	for _, item := range items {
-		m, ok := item.(map[string]any)
-		if ok && fmt.Sprint(m[key]) == value {
+		m, _ := item.(map[string]any)
+		if has, ok := m[key]; ok && isText(has, value) {
 			return item, true
 		}
 	}
 	return nil, false
+}
+
+// isText tells whether a string, number or truth value reads as text.
+func isText(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return v == text
+	case bool, int64, float64:
+		return string(AppendCanonical(nil, v)) == text
+	}
+	return false
 }

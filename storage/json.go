@@ -1,47 +1,14 @@
 package storage
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
-)
+import "sigs.k8s.io/json"
 
-// decodeJSON reads one JSON value as unstructured objects hold it: integers
-// as int64, other numbers as float64.
-func decodeJSON(text []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
+// DecodeValue reads one JSON value as unstructured objects hold it, with the
+// decoder of the API server: integers that fit become int64, all other numbers
+// float64. A number too large for that is an error.
+func DecodeValue(text []byte) (any, error) {
 	var v any
-	if err := d.Decode(&v); err != nil {
+	if err := json.UnmarshalCaseSensitivePreserveInts(text, &v); err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("text after the JSON value")
-	}
-	return plainNumbers(v), nil
-}
-
-// DecodeValue reads one JSON value as unstructured objects hold it: integers
-// as int64, other numbers as float64.
-func DecodeValue(text []byte) (any, error) { return decodeJSON(text) }
-
-func plainNumbers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, item := range v {
-			v[key] = plainNumbers(item)
-		}
-	case []any:
-		for i, item := range v {
-			v[i] = plainNumbers(item)
-		}
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
-		}
-		f, _ := v.Float64()
-		return f
-	}
-	return v
+	return v, nil
 }

@@ -61,7 +61,7 @@ type Handled struct {
 	Generation int64            // metadata.generation at that time; 0 where the kind has none
 	By         map[string]Entry // by handler ID
 
-	extra extra
+	extra, bound extra // bound: of Identity, in a stamp
 }
 
 // Entry is one handler's part in Handled.
@@ -77,7 +77,7 @@ type Progress struct {
 	Identity
 	Handlers map[string]Record // by handler ID
 
-	extra extra
+	extra, bound extra // bound: of Identity, in a stamp
 }
 
 // Record is the progress of one handler on one object.

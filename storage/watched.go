@@ -2,51 +2,64 @@ package storage
 
 import "slices"
 
-// watched reduces the value of a watched field to what counts of it.
+// watched reduces the value of a watched field to what counts of it; nil is nothing.
 func (r Rules) watched(field Path, value any) any {
-	names, plain := field.Names()
-	if plain && names[len(names)-1] == "conditions" {
-		if list, ok := value.([]any); ok {
-			return r.conditions(list)
-		}
+	switch field.Root() {
+	case "metadata":
+		return r.watchedMetadata(field, value)
+	case "status":
+		return r.watchedStatus(field, value)
 	}
-	if plain && len(names) == 1 && names[0] == "metadata" {
-		return r.watchedMetadata(value)
-	}
-	if plain && len(names) == 2 && names[0] == "metadata" && names[1] == "annotations" {
-		if all, ok := value.(map[string]any); ok {
-			return r.watchedAnnotations(all)
-		}
-	}
-	if !plain || names[0] != "status" {
-		return value
-	}
-	return r.withoutOwn(names[1:], value)
+	return value
 }
 
-// withoutOwn drops what this operator wrote below the path from value.
-func (r Rules) withoutOwn(at []string, value any) any {
+func (r Rules) watchedStatus(field Path, value any) any {
+	at := field.leading()[1:]
 	for _, own := range r.OwnStatus {
-		if len(own) < len(at) || !slices.Equal(own[:len(at)], at) {
-			continue
-		}
-		if len(own) == len(at) {
+		if len(own) <= len(at) && slices.Equal(own, at[:len(own)]) {
 			return nil
 		}
-		value = without(value, own[len(at):])
+	}
+	if last := len(at) - 1; last >= 0 && at[last] == "conditions" {
+		return r.watchedConditions(field.segments[len(at)+1:], value)
+	}
+	if len(field.segments) > len(at)+1 {
+		return value // inside the item of a list
+	}
+	for _, own := range r.OwnStatus {
+		if len(own) > len(at) && slices.Equal(own[:len(at)], at) {
+			value = without(value, own[len(at):])
+		}
 	}
 	m, ok := value.(map[string]any)
 	if !ok {
 		return value
 	}
-	if list, ok := m["conditions"].([]any); ok && len(at) == 0 {
+	if list, ok := m["conditions"].([]any); ok {
 		m = shallow(m)
-		m["conditions"] = r.conditions(list)
-		if m["conditions"] == nil {
+		if m["conditions"] = r.conditions(list); m["conditions"] == nil {
 			delete(m, "conditions")
 		}
 	}
 	return orNothing(m)
+}
+
+// watchedConditions reduces a list of conditions, one condition of it, or
+// leaves a field of one as it is, which was chosen by name.
+func (r Rules) watchedConditions(behind []segment, value any) any {
+	if len(behind) == 0 {
+		if list, ok := value.([]any); ok {
+			return r.conditions(list)
+		}
+		return value
+	}
+	if behind[0].key == "type" && slices.Contains(r.OwnConditions, behind[0].value) {
+		return nil
+	}
+	if len(behind) == 1 {
+		return r.conditions([]any{value})
+	}
+	return value
 }
 
 // without is value less the member at the path; value itself is not changed.
@@ -111,26 +124,31 @@ func orNothing(m map[string]any) any {
 }
 
 // watchedMetadata keeps of metadata what no server and no operator churns.
-func (r Rules) watchedMetadata(value any) any {
+func (r Rules) watchedMetadata(field Path, value any) any {
+	names := field.leading()
 	m, _ := value.(map[string]any)
-	kept := make(map[string]any, 4)
+	switch {
+	case len(names) == 1:
+		return r.wholeMetadata(m)
+	case names[1] == "annotations" && len(names) == 2:
+		return r.annotations(m)
+	case names[1] == "annotations" && IsState(names[2]), names[1] == "resourceVersion", names[1] == "managedFields":
+		return nil // every own write changes it
+	}
+	return value
+}
+
+func (r Rules) wholeMetadata(m map[string]any) any {
+	kept := make(map[string]any, 7)
 	for _, key := range []string{"name", "namespace", "uid", "labels", "ownerReferences", "deletionTimestamp"} {
-		if v, ok := m[key]; ok {
-			kept[key] = v
-		}
+		kept[key] = m[key]
 	}
 	if all, ok := m["annotations"].(map[string]any); ok {
-		kept["annotations"] = r.watchedAnnotations(all)
+		kept["annotations"] = r.annotations(all)
 	}
 	return kept
 }
 
-func (r Rules) watchedAnnotations(all map[string]any) any {
-	kept := make(map[string]any, len(all))
-	for key, value := range all {
-		if !r.ignored(key, all) {
-			kept[key] = value
-		}
-	}
-	return orNothing(kept)
+func (r Rules) annotations(all map[string]any) any {
+	return orNothing(r.countedAnnotations(all))
 }

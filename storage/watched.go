@@ -117,7 +117,7 @@ func (r Rules) conditions(list []any) any {
 
 // orNothing makes an empty object and an absent one the same.
 func orNothing(m map[string]any) any {
-	if len(m) == 0 {
+	if m = withValue(m); m == nil {
 		return nil
 	}
 	return m

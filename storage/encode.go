@@ -118,3 +118,13 @@ func writeDocument(i Identity, x extra) object {
 	o.b = bound.close(x)
 	return o
 }
+
+// Equal tells whether two markers render to the same annotations.
+func (m Marker) Equal(other Marker) bool {
+	for _, name := range markerKeys {
+		if m.text(name) != other.text(name) {
+			return false
+		}
+	}
+	return true
+}

@@ -189,3 +189,23 @@ func (m Marker) WithStatus(id string, payload json.RawMessage) Marker {
 	m.Status = status
 	return m
 }
+
+// WithDigest returns the marker with what a handler finished or tried for the
+// digest was put down to the digest is.
+func (m Marker) WithDigest(id, was, is string) Marker {
+	if r, ok := m.Record(id); ok && r.Essence == was {
+		p := *m.Progress
+		p.Handlers = maps.Clone(p.Handlers)
+		r.Essence = is
+		p.Handlers[id] = r
+		m.Progress = &p
+	}
+	if e, ok := m.Entry(id); ok && e.Digest == was {
+		h := *m.Handled
+		h.By = maps.Clone(h.By)
+		e.Digest = is
+		h.By[id] = e
+		m.Handled = &h
+	}
+	return m
+}

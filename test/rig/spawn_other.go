@@ -1,0 +1,15 @@
+//go:build !linux
+
+package rig
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// spawn starts cmd. Only Linux can end it with this process: here a killed
+// parent leaves it behind.
+func spawn(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd.Start()
+}

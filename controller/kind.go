@@ -1,0 +1,229 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/dogear-dev/dogear/controller/handler"
+	"github.com/dogear-dev/dogear/controller/selection"
+	"github.com/dogear-dev/dogear/storage"
+)
+
+// fieldManager is the one name under which Dogear changes objects.
+const fieldManager = "dogear"
+
+const (
+	// cacheWait is for how long a cache may lag behind the own last write
+	// before the server is asked.
+	cacheWait = 5 * time.Second
+	// writeTimeout bounds a single write; it may outlast the operator's context.
+	writeTimeout = 15 * time.Second
+	// reportRefusals is after how many refused writes in a row an event says so.
+	reportRefusals = 2
+	// maxBlocked is the longest pause between two tries to write.
+	maxBlocked = time.Minute
+)
+
+// kind is what is needed to handle the objects of one kind.
+type kind struct {
+	set      *selection.Set
+	ids      []string // of set.Handlers
+	prefix   storage.Prefix
+	budget   storage.Budget
+	cached   client.Reader // shares its objects: never change them
+	client   client.Client // uncached
+	schemas  *schemas
+	recorder events.EventRecorder
+	clock    clock.Clock
+	chance   func() float64 // in [0,1)
+	fence    func() int64
+	adopts   func(h *selection.Handler, created time.Time) bool
+	enqueue  func(reconcile.Request)
+	tracker  *tracker
+	limiters []*limiter // as set.Handlers
+	// subresource tells that status has its own endpoint.
+	subresource bool
+
+	*memory
+}
+
+// Reconcile is one pass over one object.
+func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.Result, error) {
+	u, wait, err := k.fetch(ctx, key)
+	if err != nil || wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, err
+	}
+	if u == nil {
+		k.forget(key.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	p := &pass{
+		kind: k, key: key, seen: u, mem: k.of(key.NamespacedName, u.GetUID()),
+		log: logr.FromContextOrDiscard(ctx),
+	}
+	after, err := p.run(ctx)
+	return reconcile.Result{RequeueAfter: after}, err
+}
+
+// fetch returns the object to look at; nil: there is none. wait says to come
+// back later: the cache has not seen the own last write yet.
+func (k *kind) fetch(ctx context.Context, key reconcile.Request) (u *unstructured.Unstructured, wait time.Duration, err error) {
+	u = k.empty()
+	err = k.cached.Get(ctx, key.NamespacedName, u)
+	mem := k.find(key.NamespacedName)
+	switch {
+	case apierrors.IsNotFound(err):
+		// It may only have left the selection, with our finalizer on it.
+		if mem == nil || !mem.held {
+			return nil, 0, nil
+		}
+		u, err = k.get(ctx, key.NamespacedName)
+		return u, 0, err
+	case err != nil:
+		return nil, 0, fmt.Errorf("read %s from the cache: %w", key, err)
+	case mem == nil || mem.uid != u.GetUID():
+		return u, 0, nil
+	case mem.live, older(u.GetResourceVersion(), mem.version) && k.clock.Since(mem.wrote) > cacheWait:
+		u, err = k.get(ctx, key.NamespacedName)
+		return u, 0, err
+	case older(u.GetResourceVersion(), mem.version):
+		return nil, cacheWait, nil // its event comes first
+	}
+	return u, 0, nil
+}
+
+func (k *kind) empty() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(k.set.Kind)
+	return u
+}
+
+// get reads from the server; nil: there is no such object.
+func (k *kind) get(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	u := k.empty()
+	if err := k.client.Get(ctx, key, u); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// patch changes the object by a JSON patch. Only where the whole is wanted
+// does the server send more than metadata.
+func (k *kind) patch(ctx context.Context, key types.NamespacedName, body []byte, whole bool) (*unstructured.Unstructured, error) {
+	ctx, cancel := writeContext(ctx)
+	defer cancel()
+	raw := client.RawPatch(types.JSONPatchType, body)
+	if whole {
+		u := k.empty()
+		u.SetNamespace(key.Namespace)
+		u.SetName(key.Name)
+		return u, k.client.Patch(ctx, u, raw, client.FieldOwner(fieldManager))
+	}
+	partial := &metav1.PartialObjectMetadata{}
+	partial.SetGroupVersionKind(k.set.Kind)
+	partial.Namespace, partial.Name = key.Namespace, key.Name
+	if err := k.client.Patch(ctx, partial, raw, client.FieldOwner(fieldManager)); err != nil {
+		return nil, err
+	}
+	partial.ManagedFields = nil
+	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&partial.ObjectMeta)
+	if err != nil {
+		return nil, fmt.Errorf("decode the reply: %w", err)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}, nil
+}
+
+// patchStatus changes status by a JSON patch, at its own endpoint if it has one.
+func (p *pass) patchStatus(ctx context.Context, ops []operation) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch: %w", err)
+	}
+	if !p.subresource {
+		return p.patch(ctx, p.key.NamespacedName, body, true)
+	}
+	ctx, cancel := writeContext(ctx)
+	defer cancel()
+	u := p.empty()
+	u.SetNamespace(p.key.Namespace)
+	u.SetName(p.key.Name)
+	err = p.client.Status().Patch(ctx, u, client.RawPatch(types.JSONPatchType, body), client.FieldOwner(fieldManager))
+	return u, err
+}
+
+// writeContext lets a write of finished outcomes end also when the operator is
+// told to stop.
+func writeContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+}
+
+func (k *kind) handler(id string) *selection.Handler {
+	for _, h := range k.set.Handlers {
+		if h.Spec.ID == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// forget drops what is known of an object that is no more.
+func (k *kind) forget(key types.NamespacedName) {
+	if o := k.memory.forget(key); o != nil {
+		k.unblock(o)
+		k.tracker.note(k.ids, o, nil, k.clock.Now())
+	}
+}
+
+// block counts a refused write and returns how long to pause.
+func (k *kind) block(o *object) time.Duration {
+	if o.refused++; o.refused == reportRefusals {
+		blockedObjects.Inc()
+	}
+	return min(time.Duration(float64(time.Second)*(1+k.chance()))<<min(o.refused-1, 6), maxBlocked)
+}
+
+func (k *kind) unblock(o *object) {
+	if o.refused >= reportRefusals {
+		blockedObjects.Dec()
+		delete(o.reported, "refused")
+	}
+	o.refused = 0
+}
+
+// reportOnce posts an event about an object, once in this process.
+func (k *kind) reportOnce(u *unstructured.Unstructured, topic, kind, reason, note string, args ...any) {
+	o := k.of(client.ObjectKeyFromObject(u), u.GetUID())
+	if o.reported[topic] {
+		return
+	}
+	if o.reported == nil {
+		o.reported = map[string]bool{}
+	}
+	o.reported[topic] = true
+	report(k.recorder, u, kind, reason, note, args...)
+}
+
+// eventText keeps the texts of handlers for Secrets out of events.
+func (k *kind) eventText(text string) string {
+	if k.set.Kind.Group == "" && k.set.Kind.Kind == "Secret" {
+		return "see the log"
+	}
+	return text
+}
+
+var _ handler.Registry = (*Operator)(nil)

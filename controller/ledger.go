@@ -1,0 +1,133 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/controller/handler"
+	"github.com/dogear-dev/dogear/controller/selection"
+)
+
+// ledger is what an operator remembers about itself, in a ConfigMap: since
+// when it has each handler, and on which kinds it has left finalizers.
+type ledger struct {
+	Handlers map[string]time.Time `json:"handlers"`
+	Kinds    []string             `json:"kinds,omitempty"` // "kind.version.group"
+}
+
+const ledgerKey = "ledger.json"
+
+// openLedger reads the ledger, enters what is new and stores it. Without the
+// rights to do so there is only a warning, unless a handler depends on it.
+func (op *Operator) openLedger(ctx context.Context, sets []*selection.Set) (*ledger, error) {
+	l, err := op.syncLedger(ctx, func(l *ledger) { l.enter(sets, op.options.Clock.Now()) })
+	if err == nil {
+		return l, nil
+	}
+	for _, set := range sets {
+		for _, h := range set.Handlers {
+			if h.Spec.Existing == handler.Adopt {
+				return nil, fmt.Errorf("handler %q adopts older objects, but the ledger that tells which are older cannot be kept: %w", h.Spec.ID, err)
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	op.options.Log.Info("The ledger cannot be kept: if a later release has no handlers for a kind any more, it won't release its finalizers by itself", "error", err.Error())
+	l = &ledger{Handlers: map[string]time.Time{}}
+	l.enter(sets, op.options.Clock.Now())
+	return l, nil
+}
+
+// syncLedger changes the stored ledger; nothing is written without a change.
+func (op *Operator) syncLedger(ctx context.Context, change func(*ledger)) (*ledger, error) {
+	for {
+		stored := &corev1.ConfigMap{}
+		key := client.ObjectKey{Namespace: op.options.Namespace, Name: op.name()}
+		err := op.client.Get(ctx, key, stored)
+		fresh := apierrors.IsNotFound(err)
+		if err != nil && !fresh {
+			return nil, fmt.Errorf("read the ConfigMap %s: %w", key, err)
+		}
+		l := &ledger{}
+		before := stored.Data[ledgerKey]
+		if before != "" {
+			if err := json.Unmarshal([]byte(before), l); err != nil {
+				return nil, fmt.Errorf("ConfigMap %s: %s is no valid JSON: mend or delete it", key, ledgerKey)
+			}
+		}
+		if l.Handlers == nil {
+			l.Handlers = map[string]time.Time{}
+		}
+		change(l)
+		after, err := json.Marshal(l)
+		if err != nil {
+			return nil, fmt.Errorf("encode the ledger: %w", err)
+		}
+		if string(after) == before {
+			return l, nil
+		}
+		stored.Data = map[string]string{ledgerKey: string(after)}
+		if fresh {
+			stored.ObjectMeta = metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
+			err = op.client.Create(ctx, stored, client.FieldOwner(fieldManager))
+		} else {
+			err = op.client.Update(ctx, stored, client.FieldOwner(fieldManager))
+		}
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("write the ConfigMap %s: %w", key, err)
+		}
+		return l, nil
+	}
+}
+
+func (l *ledger) enter(sets []*selection.Set, now time.Time) {
+	for _, set := range sets {
+		for _, h := range set.Handlers {
+			if _, ok := l.Handlers[h.Spec.ID]; !ok {
+				l.Handlers[h.Spec.ID] = now.UTC().Truncate(time.Second)
+			}
+			if name := kindName(set.Kind); h.Spec.On&handler.Delete != 0 && !slices.Contains(l.Kinds, name) {
+				l.Kinds = append(l.Kinds, name)
+			}
+		}
+	}
+}
+
+func kindName(k schema.GroupVersionKind) string { return k.Kind + "." + k.Version + "." + k.Group }
+
+// adopts tells whether a handler takes an object for handled because it is
+// older than the handler.
+func (l *ledger) adopts(h *selection.Handler, created time.Time) bool {
+	return h.Spec.Existing == handler.Adopt && created.Before(l.Handlers[h.Spec.ID])
+}
+
+// forgotten lists the kinds with finalizers that no handler is registered for.
+func (l *ledger) forgotten(sets []*selection.Set) []schema.GroupVersionKind {
+	known := map[string]bool{}
+	for _, set := range sets {
+		if len(set.Handlers) > 0 {
+			known[kindName(set.Kind)] = true
+		}
+	}
+	var out []schema.GroupVersionKind
+	for _, name := range l.Kinds {
+		if kind, _ := schema.ParseKindArg(name); kind != nil && !known[name] {
+			out = append(out, *kind)
+		}
+	}
+	return out
+}

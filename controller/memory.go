@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/dogear-dev/dogear/controller/plan"
+	"github.com/dogear-dev/dogear/storage"
+)
+
+// memory is what the process knows of the objects of one kind beyond what it
+// reads. All of it may be lost at any moment: then handlers may repeat as
+// after any crash.
+type memory struct {
+	mu      sync.Mutex
+	objects map[types.NamespacedName]*object
+}
+
+// object is what the process knows of one object. It belongs to the worker
+// that holds the object's key; only version is read by others, under mu.
+type object struct {
+	uid types.UID
+	// version is the resourceVersion of the last own write; a cached object
+	// that is older is not looked at.
+	version string
+	wrote   time.Time
+	// live wants the next look to read from the server: the cache cannot tell
+	// what became of the last write.
+	live bool
+	// known is the marker as last read or written here.
+	known *storage.Marker
+	// attempted is a marker whose write ended in an error that doesn't tell
+	// whether it was stored.
+	attempted *storage.Marker
+	// unwritten are the runs whose outcomes are not stored yet.
+	unwritten []run
+	// resumed are the handlers that ran in this process, so owe no Resume.
+	resumed map[string]bool
+	// busy are handlers that ignored the end of their context, until they end.
+	busy map[string]<-chan struct{}
+	// refusal is the last refusal of the server.
+	refusal error
+	// refused counts the writes in a row that the server refused.
+	refused int
+	// held tells that the object carried our finalizer when last seen.
+	held bool
+	// reported are events that need not be repeated.
+	reported map[string]bool
+	states   []storage.State
+}
+
+// run is one attempt that has ended.
+type run struct {
+	id      string
+	due     plan.Due
+	outcome plan.Outcome
+	at      time.Time
+	chance  float64
+	payload any            // nil: none
+	patch   map[string]any // merge patch that the handler asked for; nil: none
+}
+
+func newMemory() *memory { return &memory{objects: map[types.NamespacedName]*object{}} }
+
+// of returns what is known of the object with this name; with another uid it
+// is another object, of which nothing is known.
+func (m *memory) of(key types.NamespacedName, uid types.UID) *object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[key]
+	if !ok || o.uid != uid {
+		o = &object{uid: uid}
+		m.objects[key] = o
+	}
+	return o
+}
+
+// find returns what is known under a name, nil if nothing is.
+func (m *memory) find(key types.NamespacedName) *object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.objects[key]
+}
+
+func (m *memory) forget(key types.NamespacedName) *object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.objects[key]
+	delete(m.objects, key)
+	return o
+}
+
+// wroteVersion notes an own write.
+func (m *memory) wroteVersion(o *object, version string, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o.version, o.wrote, o.live = version, now, false
+}
+
+// older tells whether version a comes before version b. Where they cannot be
+// compared, nothing is older.
+func older(a, b string) bool {
+	if b == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}

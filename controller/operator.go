@@ -1,0 +1,190 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/dogear-dev/dogear/controller/handler"
+	"github.com/dogear-dev/dogear/controller/selection"
+	"github.com/dogear-dev/dogear/storage"
+)
+
+// Operator runs handlers on objects. It is made by New.
+type Operator struct {
+	options       Options
+	prefix        storage.Prefix
+	registrations []handler.Registration
+
+	// Set by Start.
+	config    *rest.Config
+	manager   manager.Manager
+	client    client.Client // uncached
+	discovery discovery.DiscoveryInterface
+	schemas   *schemas
+	tracker   *tracker
+	username  string
+	fence     atomic.Int64
+	synced    atomic.Bool
+}
+
+// New makes an operator, which has nothing to do yet: see handler.Register.
+// It fails where the options cannot be used, and says which and why.
+func New(options Options) (*Operator, error) {
+	options = options.WithDefaults()
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	prefix, err := storage.PrefixFor(options.Domain)
+	if err != nil {
+		return nil, err
+	}
+	return &Operator{options: options, prefix: prefix}, nil
+}
+
+// Add implements handler.Registry; use handler.Register.
+func (op *Operator) Add(r handler.Registration) { op.registrations = append(op.registrations, r) }
+
+// Prefix is the prefix of the operator's annotations.
+func (op *Operator) Prefix() string { return string(op.prefix) }
+
+// name is the name of the operator's own objects.
+func (op *Operator) name() string { return string(op.prefix) }
+
+// Start runs the operator until ctx ends, and then until running handlers have
+// ended, within Options.GracePeriod. It fails at once where a registration
+// cannot be used, and when the Lease is lost: end the process then.
+func (op *Operator) Start(ctx context.Context) error {
+	sets, err := selection.Compile(op.registrations, op.options.Scheme, op.options.IgnoreAnnotations)
+	if err != nil {
+		return err
+	}
+	if len(sets) == 0 {
+		return errors.New("no handler is registered: call handler.Register before Start")
+	}
+	if err := op.connect(ctx); err != nil {
+		return err
+	}
+	op.tracker = newTracker()
+	defer pending.remove(op.tracker)
+	if op.options.Roles&RoleController != 0 {
+		if err := op.manager.Add(manager.RunnableFunc(func(ctx context.Context) error { return op.control(ctx, sets) })); err != nil {
+			return fmt.Errorf("add the controller: %w", err)
+		}
+	}
+	if op.options.Webhook != nil {
+		if err := op.addWebhook(sets); err != nil {
+			return err
+		}
+	}
+	return op.manager.Start(ctx)
+}
+
+// connect makes the clients.
+func (op *Operator) connect(ctx context.Context) error {
+	cfg := op.options.Config
+	if cfg == nil {
+		var err error
+		if cfg, err = ctrl.GetConfig(); err != nil {
+			return fmt.Errorf("find the API server: %w: set KUBECONFIG or --kubeconfig, or run in a Pod", err)
+		}
+	}
+	cfg = rest.CopyConfig(cfg)
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = fieldManager + "/" + op.options.Domain
+	}
+	if cfg.QPS == 0 {
+		cfg.QPS = -1 // the API server's priority and fairness paces requests
+	}
+	cfg.WarningHandlerWithContext = rest.NoWarnings{}
+	op.config = cfg
+	var err error
+	if op.manager, err = op.newManager(cfg); err != nil {
+		return fmt.Errorf("set up the manager: %w", err)
+	}
+	httpClient := op.manager.GetHTTPClient()
+	if op.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient); err != nil {
+		return fmt.Errorf("set up discovery: %w", err)
+	}
+	op.client, err = client.New(cfg, client.Options{HTTPClient: httpClient, Scheme: op.options.Scheme, Mapper: op.manager.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("set up the client: %w", err)
+	}
+	op.schemas = &schemas{discovery: op.discovery, clock: op.options.Clock}
+	return op.whoAmI(ctx)
+}
+
+func (op *Operator) newManager(cfg *rest.Config) (manager.Manager, error) {
+	o := op.options
+	options := manager.Options{
+		Scheme:                        o.Scheme,
+		Logger:                        o.Log,
+		LeaderElection:                o.LeaderElection && o.Roles&RoleController != 0,
+		LeaderElectionID:              op.name(),
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       metricsserver.Options{BindAddress: addressOrNone(o.MetricsAddress)},
+		HealthProbeBindAddress:        addressOrNone(o.HealthAddress),
+		GracefulShutdownTimeout:       &o.GracePeriod,
+		Controller:                    config.Controller{SkipNameValidation: new(true)},
+	}
+	if o.LeaseDuration > 0 {
+		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &o.LeaseDuration, &o.RenewDeadline, &o.RetryPeriod
+	}
+	m, err := manager.New(cfg, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func addressOrNone(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}
+
+// whoAmI asks for the own name: admission must let the own writes pass.
+func (op *Operator) whoAmI(ctx context.Context) error {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := op.client.Create(ctx, review); err != nil {
+		return fmt.Errorf("ask the API server who this is: %w", err)
+	}
+	op.username = review.Status.UserInfo.Username
+	return nil
+}
+
+// readFence reads the fencing number: how often the Lease has changed hands.
+func (op *Operator) readFence(ctx context.Context) error {
+	if !op.options.LeaderElection {
+		return nil
+	}
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: op.options.Namespace, Name: op.name()}
+	if err := op.client.Get(ctx, key, lease); err != nil {
+		return fmt.Errorf("read the Lease %s: %w", key, err)
+	}
+	if n := lease.Spec.LeaseTransitions; n != nil {
+		op.fence.Store(int64(*n))
+	}
+	return nil
+}
+
+func chance() float64 { return rand.Float64() }

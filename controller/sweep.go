@@ -1,0 +1,88 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/dogear-dev/dogear/controller/selection"
+)
+
+// sweepPage is the number of objects that a sweep reads at a time.
+const sweepPage = 500
+
+// sweep looks for objects that carry our finalizer outside of what is watched,
+// such as one that lost its label while nobody looked, and has it released.
+// Where everything is watched there is nothing to sweep.
+func (op *Operator) sweep(ctx context.Context, k *kind) {
+	if k.set.Labels() == nil && k.set.Namespaces() == nil {
+		return
+	}
+	err := op.eachHeld(ctx, k.set.Kind, func(m *metav1.PartialObjectMetadata) error {
+		key := client.ObjectKeyFromObject(m)
+		mem := k.of(key, m.UID)
+		mem.held = true
+		k.enqueue(reconcile.Request{NamespacedName: key})
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		op.options.Log.Error(err, "Objects outside of the selection cannot be checked for finalizers", "kind", k.set.Kind.Kind)
+	}
+}
+
+// releaseForgotten takes our finalizer off the objects of kinds that no
+// handler is registered for any more. What cannot be done now is tried at the
+// next start.
+func (op *Operator) releaseForgotten(ctx context.Context, l *ledger, sets []*selection.Set) {
+	for _, kind := range l.forgotten(sets) {
+		log := op.options.Log.WithValues("kind", kind.String())
+		if err := op.release(ctx, kind); err != nil {
+			if ctx.Err() == nil {
+				log.Error(err, "Finalizers of a kind without handlers cannot be released: is the right to list and patch it still there?")
+			}
+			continue
+		}
+		_, err := op.syncLedger(ctx, func(l *ledger) {
+			l.Kinds = slices.DeleteFunc(l.Kinds, func(name string) bool { return name == kindName(kind) })
+		})
+		if err != nil && ctx.Err() == nil {
+			log.Error(err, "The ledger cannot be kept")
+			continue
+		}
+		log.Info("Released the finalizers of a kind without handlers")
+	}
+}
+
+// release runs a pass without handlers over every object that we hold.
+func (op *Operator) release(ctx context.Context, gvk schema.GroupVersionKind) error {
+	k := op.newKind(&selection.Set{Kind: gvk}, op.client, &ledger{})
+	return op.eachHeld(ctx, gvk, func(m *metav1.PartialObjectMetadata) error {
+		_, err := k.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		return err
+	})
+}
+
+// eachHeld calls f for every object of the kind that carries our finalizer.
+func (op *Operator) eachHeld(ctx context.Context, kind schema.GroupVersionKind, f func(*metav1.PartialObjectMetadata) error) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	for {
+		if err := op.client.List(ctx, list, client.Limit(sweepPage), client.Continue(list.Continue)); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if slices.Contains(list.Items[i].Finalizers, op.prefix.Finalizer()) {
+				if err := f(&list.Items[i]); err != nil {
+					return err
+				}
+			}
+		}
+		if list.Continue == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	runtimehandler "sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/dogear-dev/dogear/controller/selection"
+)
+
+// control runs the controllers of all kinds until ctx, which is that of the
+// Lease, ends.
+func (op *Operator) control(ctx context.Context, sets []*selection.Set) error {
+	if err := op.readFence(ctx); err != nil {
+		return err
+	}
+	ledger, err := op.openLedger(ctx, sets)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, set := range sets {
+		if len(set.Handlers) > 0 {
+			group.Go(func() error { return op.watch(ctx, set, ledger) })
+		}
+	}
+	group.Go(func() error { op.releaseForgotten(ctx, ledger, sets); return nil })
+	return group.Wait()
+}
+
+// watch handles the objects of one kind until ctx ends. A kind that the server
+// doesn't know yet is waited for.
+func (op *Operator) watch(ctx context.Context, set *selection.Set, ledger *ledger) error {
+	mapping, err := op.awaitKind(ctx, set)
+	if err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	subresource, err := hasStatus(op.discovery, mapping)
+	if err != nil {
+		return err
+	}
+	informers, err := op.newCache(set)
+	if err != nil {
+		return err
+	}
+	k := op.newKind(set, informers, ledger)
+	k.subresource = subresource
+	c, err := runtimecontroller.NewUnmanaged(op.name()+"/"+strings.ToLower(set.Kind.Kind), runtimecontroller.Options{
+		Reconciler:              k,
+		MaxConcurrentReconciles: op.options.Workers,
+		SkipNameValidation:      new(true),
+		Logger:                  op.options.Log.WithValues("kind", set.Kind.Kind),
+		CacheSyncTimeout:        10 * time.Minute,
+	})
+	if err != nil {
+		return fmt.Errorf("set up the controller of %s: %w", set.Kind, err)
+	}
+	ready := make(chan struct{})
+	if err := c.Watch(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		k.enqueue = q.Add
+		close(ready)
+		return nil
+	})); err != nil {
+		return err
+	}
+	if err := c.Watch(source.Kind(informers, k.empty(), &runtimehandler.TypedEnqueueRequestForObject[*unstructured.Unstructured]{}, predicate.TypedResourceVersionChangedPredicate[*unstructured.Unstructured]{})); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return informers.Start(ctx) })
+	group.Go(func() error { return c.Start(ctx) })
+	group.Go(func() error {
+		select {
+		case <-ready:
+			op.sweep(ctx, k)
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	return ignoreEnd(ctx, group.Wait())
+}
+
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return nil
+	}
+	return err
+}
+
+// awaitKind waits until the API server serves the kind.
+func (op *Operator) awaitKind(ctx context.Context, set *selection.Set) (mapping *meta.RESTMapping, err error) {
+	told := false
+	err = wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(context.Context) (bool, error) {
+		var e error
+		mapping, e = op.manager.GetRESTMapper().RESTMapping(set.Kind.GroupKind(), set.Kind.Version)
+		if e != nil && !told {
+			told = true
+			op.options.Log.Info("Waiting for the kind to be served: is its CRD installed?", "kind", set.Kind.String(), "error", e.Error())
+		}
+		return e == nil, nil
+	})
+	return mapping, err
+}
+
+// hasStatus tells whether the kind has a status subresource.
+func hasStatus(d discovery.DiscoveryInterface, mapping *meta.RESTMapping) (bool, error) {
+	list, err := d.ServerResourcesForGroupVersion(mapping.Resource.GroupVersion().String())
+	if err != nil {
+		return false, fmt.Errorf("discover the subresources of %s: %w", mapping.Resource, err)
+	}
+	for _, r := range list.APIResources {
+		if r.Name == mapping.Resource.Resource+"/status" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// newCache watches only what the handlers can select, and keeps no managedFields.
+func (op *Operator) newCache(set *selection.Set) (cache.Cache, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(set.Kind)
+	by := cache.ByObject{
+		Label:                 set.Labels(),
+		Transform:             cache.TransformStripManagedFields(),
+		UnsafeDisableDeepCopy: new(true),
+	}
+	if names := set.Namespaces(); names != nil {
+		by.Namespaces = map[string]cache.Config{}
+		for _, name := range names {
+			by.Namespaces[name] = cache.Config{}
+		}
+	}
+	c, err := cache.New(op.config, cache.Options{
+		HTTPClient: op.manager.GetHTTPClient(),
+		Scheme:     op.options.Scheme,
+		Mapper:     op.manager.GetRESTMapper(),
+		ByObject:   map[client.Object]cache.ByObject{u: by},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the cache of %s: %w", set.Kind, err)
+	}
+	return c, nil
+}
+
+func (op *Operator) newKind(set *selection.Set, cached client.Reader, ledger *ledger) *kind {
+	k := &kind{
+		set: set, prefix: op.prefix, budget: op.options.Budget,
+		cached: cached, client: op.client, schemas: op.schemas,
+		recorder: op.manager.GetEventRecorder(fieldManager),
+		clock:    op.options.Clock, chance: chance, fence: op.fence.Load, adopts: ledger.adopts,
+		tracker: op.tracker, memory: newMemory(),
+		enqueue: func(reconcile.Request) {},
+	}
+	for _, h := range set.Handlers {
+		k.ids = append(k.ids, h.Spec.ID)
+		limit := h.Spec.Concurrency
+		if limit == 0 {
+			limit = max(1, op.options.Workers*3/4)
+		}
+		k.limiters = append(k.limiters, newLimiter(limit, func(key reconcile.Request) { k.enqueue(key) }))
+	}
+	return k
+}

@@ -3,6 +3,7 @@ package handler
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -92,14 +93,18 @@ func (o Outcome) checked(err error) Outcome {
 	if err == nil {
 		return o
 	}
-	return Outcome{Kind: PermanentFail, Reason: "BadPayload", Message: err.Error(), Err: err}
+	return Outcome{Kind: PermanentFail, Reason: ReasonBadPayload, Message: err.Error(), Err: err}
 }
 
 func plainReason(err error) string {
-	if _, ok := err.(*PanicError); ok {
-		return "Panicked"
+	var panic *PanicError
+	switch {
+	case errors.As(err, &panic):
+		return ReasonPanicked
+	case errors.Is(err, ErrExited):
+		return ReasonExited
 	}
-	return "Error"
+	return ReasonError
 }
 
 // decodeValue reads JSON as unstructured objects hold it: integers as int64.

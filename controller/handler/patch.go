@@ -2,6 +2,7 @@ package handler
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -79,6 +80,15 @@ func (p *Patch) setField(value any, path []string) error {
 	}
 	m[path[len(path)-1]] = value
 	return nil
+}
+
+// clone is a copy that shares nothing with p; of nil it is empty.
+func (p *Patch) clone() *Patch {
+	if p == nil {
+		return &Patch{}
+	}
+	fields, _ := copyValue(p.fields).(map[string]any)
+	return &Patch{labels: maps.Clone(p.labels), annotations: maps.Clone(p.annotations), fields: fields}
 }
 
 // IsEmpty tells whether nothing was set.

@@ -109,7 +109,7 @@ func convert[T client.Object](u *unstructured.Unstructured) (T, error) {
 		return object, nil
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, object); err != nil {
-		return object, Permanent(fmt.Sprintf("the object does not decode as %T", object), Reason("Undecodable"), Because(err))
+		return object, Permanent(fmt.Sprintf("the object does not decode as %T", object), Reason(ReasonUndecodable), Because(err))
 	}
 	return object, nil
 }

@@ -50,11 +50,14 @@ func Decide(in Input) Decision {
 		for i := range in.Handlers {
 			d.States[i] = in.stand(&in.Handlers[i]).state
 		}
+		if in.Object.Deleting && in.Object.Held && !in.needed() {
+			d.Finalizer = Remove // there is no handling that a pause could suspend
+		}
 		return d
 	}
 	in.Marker = in.consumeRetry()
 	standings := make([]standing, len(in.Handlers))
-	open, held := false, false
+	open := false
 	for i := range in.Handlers {
 		h := &in.Handlers[i]
 		s := in.stand(h)
@@ -65,11 +68,10 @@ func Decide(in Input) Decision {
 		}
 		standings[i], d.States[i] = s, s.state
 		open = open || s.open()
-		held = held || (h.Selected && h.On&OnDelete != 0)
 		d.schedule(&in, i, s)
 	}
 	d.Marker = in.settle(standings, open)
-	d.Finalizer = in.finalizer(held, open)
+	d.Finalizer = in.finalizer(open)
 	return d
 }
 
@@ -84,8 +86,8 @@ func (d *Decision) schedule(in *Input, i int, s standing) {
 	default:
 		h := &in.Handlers[i]
 		due := Due{Index: i, Cause: s.cause, Digest: in.digest(h), Attempt: s.used + 1, Started: s.started}
-		if s.used == 0 && (due.Started.IsZero() || due.Started.After(in.Now)) {
-			due.Started = in.Now
+		if due.Started.IsZero() || due.Started.After(in.Now) {
+			due.Started = in.Now // also where a wrong clock wrote it
 		}
 		due.Last = h.Retry.Limit > 0 && due.Attempt >= h.Retry.Limit
 		d.Due = append(d.Due, due)
@@ -94,8 +96,9 @@ func (d *Decision) schedule(in *Input, i int, s standing) {
 
 // spent tells whether the handler has no attempt left. That is seen here only
 // where the process died in a claimed attempt, or the limit was lowered.
+// Admission can't tell the first from an attempt that is just running.
 func (in *Input) spent(h *Handler, s standing) bool {
-	return h.Retry.Limit > 0 && s.used >= h.Retry.Limit && s.state != storage.Waiting
+	return !in.Now.IsZero() && h.Retry.Limit > 0 && s.used >= h.Retry.Limit && s.state != storage.Waiting
 }
 
 func (in *Input) expire(h *Handler) storage.Marker {
@@ -105,15 +108,26 @@ func (in *Input) expire(h *Handler) storage.Marker {
 	return in.Marker.WithRecord(in.Object.Identity, h.ID, r)
 }
 
-func (in *Input) finalizer(held, open bool) Finalizer {
+// needed tells whether a delete handler selects the object.
+func (in *Input) needed() bool {
+	for i := range in.Handlers {
+		if h := &in.Handlers[i]; h.Selected && h.On&OnDelete != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (in *Input) finalizer(open bool) Finalizer {
+	needed := in.needed()
 	switch {
 	case in.Object.Deleting && in.Object.Held && !open:
 		return Remove
 	case in.Object.Deleting:
 		return Keep
-	case held && !in.Object.Held:
+	case needed && !in.Object.Held:
 		return Add
-	case !held && in.Object.Held:
+	case !needed && in.Object.Held:
 		return Remove
 	}
 	return Keep

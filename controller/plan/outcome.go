@@ -63,11 +63,12 @@ func delay(asked, otherwise time.Duration) time.Duration {
 // to a tenth longer by chance, so that what failed together doesn't come back
 // together.
 func (r Retry) backOff(attempt int, chance float64) time.Duration {
-	d := float64(r.Initial) * math.Pow(max(r.Factor, 1), float64(attempt-1))
-	if limit := float64(r.Max); limit > 0 && d > limit {
-		d = limit
+	limit := float64(MaxDelay)
+	if r.Max > 0 {
+		limit = min(limit, float64(r.Max))
 	}
-	return time.Duration(min(d*(1+chance/10), float64(MaxDelay)))
+	growth := min(math.Pow(max(r.Factor, 1), float64(attempt-1)), limit) // an infinite one makes 0 no number
+	return time.Duration(min(min(float64(r.Initial)*growth, limit)*(1+chance/10), float64(MaxDelay)))
 }
 
 // Apply returns the marker after an outcome. A finished Resume leaves no

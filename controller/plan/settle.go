@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dogear-dev/dogear/storage"
 )
@@ -16,7 +17,7 @@ func (in *Input) consumeRetry() storage.Marker {
 	if m.Retry == "" {
 		return m
 	}
-	asked := strings.FieldsFunc(m.Retry, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	asked := strings.FieldsFunc(m.Retry, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	for _, h := range in.Handlers {
 		r, ok := m.Record(h.ID)
 		if !ok || r.State == storage.Succeeded || !(slices.Contains(asked, "*") || slices.Contains(asked, h.ID)) {
@@ -40,16 +41,57 @@ func (in *Input) settle(standings []standing, open bool) storage.Marker {
 	m := in.Marker
 	if !in.Object.Deleting {
 		m = in.dropRecords(m, standings, open)
-		if !open && in.outdated(standings) {
+		if !open && (in.outdated(standings) || loose(m)) {
 			m = in.handle(m, standings)
 		}
+		m = in.adopt(m, standings)
 	}
 	if !open {
 		m.Base = ""
 	}
-	if m.Handled != nil || m.Progress != nil {
-		m.State = in.state(standings, m)
+	m.State = in.state(standings, m)
+	return m
+}
+
+// loose tells whether a payload has no document that binds it to the object:
+// the next look would take it for one that came with a copy.
+func loose(m storage.Marker) bool {
+	return len(m.Status) > 0 && m.Handled == nil && m.Progress == nil
+}
+
+// adopt marks at once what counts as finished without a run, also while other
+// handlers are open: a change that comes before they finish must not be missed.
+func (in *Input) adopt(m storage.Marker, standings []standing) storage.Marker {
+	for i, s := range standings {
+		if !s.adopt {
+			continue
+		}
+		h := &in.Handlers[i]
+		if entry, ok := m.Entry(h.ID); !ok || entry.Digest != in.digest(h) {
+			m = in.enter(m, h.ID, in.digest(h), h.Revision)
+		}
 	}
+	return m
+}
+
+// enter returns the marker with an entry of one handler. What the marker says
+// of other handlers stays, and so does what it is bound to.
+func (in *Input) enter(m storage.Marker, id, digest string, revision int64) storage.Marker {
+	h := storage.Handled{Identity: in.Object.Identity}
+	if m.Handled != nil {
+		h = *m.Handled
+	}
+	h.By = maps.Clone(h.By)
+	if h.By == nil {
+		h.By = map[string]storage.Entry{}
+	}
+	entry := h.By[id]
+	entry.Digest, entry.Revision = digest, revision
+	if digest == h.Essence {
+		entry.Digest = ""
+	}
+	h.By[id] = entry
+	m.Handled = &h
 	return m
 }
 
@@ -76,19 +118,24 @@ func (in *Input) dropRecords(m storage.Marker, standings []standing, open bool) 
 	return m
 }
 
-// remember leaves an entry for a finished record of a handler that does not
-// select the object at present.
+// undone is the digest of an entry whose handler has since begun, but not
+// finished, something else. No digest equals it.
+const undone = "-"
+
+// remember leaves in an entry what the record of a handler tells that does not
+// select the object at present: what it finished, or that what it finished
+// before is no longer the last that it saw.
 func (in *Input) remember(m storage.Marker, id string, r storage.Record) storage.Marker {
-	if !r.State.Finished() || r.Essence == "" || r.Cause == storage.Delete {
+	if r.Essence == "" || r.Cause == storage.Delete {
 		return m
 	}
-	h := storage.Handled{Identity: in.Object.Identity, By: map[string]storage.Entry{}}
-	if m.Handled != nil {
-		h = *m.Handled
-		h.By = maps.Clone(h.By)
+	entry, entered := m.Entry(id)
+	switch {
+	case r.State.Finished():
+		return in.enter(m, id, r.Essence, r.Revision)
+	case entered && entry.Digest != r.Essence:
+		return in.enter(m, id, undone, entry.Revision)
 	}
-	h.By[id] = storage.Entry{Digest: r.Essence, Revision: r.Revision}
-	m.Handled = &h
 	return m
 }
 
@@ -100,14 +147,8 @@ func (in *Input) outdated(standings []standing) bool {
 		if s.state != storage.Succeeded || h.On&(OnCreate|OnUpdate) == 0 {
 			continue
 		}
-		entry, ok := in.Marker.Entry(h.ID)
 		r, recorded := in.Marker.Record(h.ID)
-		switch {
-		case s.adopt:
-			return true
-		case recorded && r.State == storage.Succeeded && r.Cause != storage.Delete:
-			return true
-		case ok && entry.Revision < h.Revision:
+		if s.adopt || (recorded && r.State == storage.Succeeded && r.Cause != storage.Delete) {
 			return true
 		}
 	}
@@ -115,7 +156,7 @@ func (in *Input) outdated(standings []standing) bool {
 }
 
 // handle returns the marker with the current digest as handled by every
-// selected handler that has not failed.
+// selected handler that has not failed and is declared for what can be handled.
 func (in *Input) handle(m storage.Marker, standings []standing) storage.Marker {
 	h := storage.Handled{By: map[string]storage.Entry{}}
 	if m.Handled != nil {
@@ -128,7 +169,7 @@ func (in *Input) handle(m storage.Marker, standings []standing) storage.Marker {
 	}
 	for i, s := range standings {
 		handler := &in.Handlers[i]
-		if s.state != storage.Succeeded {
+		if s.state != storage.Succeeded || handler.On&(OnCreate|OnUpdate) == 0 {
 			continue
 		}
 		entry := h.By[handler.ID]
@@ -147,7 +188,11 @@ func (in *Input) handle(m storage.Marker, standings []standing) storage.Marker {
 }
 
 // state is the one word for people: what is still open outweighs what failed.
+// A marker that is bound to nothing has none.
 func (in *Input) state(standings []standing, m storage.Marker) storage.State {
+	if m.Handled == nil && m.Progress == nil {
+		return ""
+	}
 	best := storage.State("")
 	for _, s := range standings {
 		if rank(s.state) > rank(best) {

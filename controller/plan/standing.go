@@ -13,7 +13,7 @@ type standing struct {
 	next    time.Time     // not before
 	started time.Time     // of the first attempt for this digest and cause
 	used    int           // attempts used for this digest and cause
-	adopt   bool          // to be marked as handled without a run
+	adopt   bool          // the current digest is to be marked as finished without a run
 }
 
 func (s standing) open() bool { return s.cause != "" }
@@ -32,20 +32,24 @@ func (in *Input) stand(h *Handler) standing {
 	tried := recorded && record.Essence != ""
 	digest := in.digest(h)
 
-	if tried && record.Essence == digest && record.Revision == h.Revision {
+	if tried && record.Essence == digest && record.Revision >= h.Revision {
 		return in.standTried(h, record)
 	}
 	// A record of another digest outweighs the entry: the handler has seen
 	// something else since it finished what the entry says.
 	if entered && !tried && in.matches(entry.Digest, h) && entry.Revision >= h.Revision {
-		return in.standFinished(h, recorded && record.Cause == storage.Resume)
+		s := in.standFinished(h, recorded && record.Cause == storage.Resume)
+		s.adopt = entry.Digest != digest // matched as at birth, which can be told only until the next change
+		return s
 	}
-	raised := (entered && entry.Revision < h.Revision) || (tried && record.Revision < h.Revision)
-	once := entered || (tried && record.State.Finished())
-	if recorded && !tried && record.Cause == storage.Update {
-		once = true // admission knew
+	finished := entry.Revision
+	if tried && record.State.Finished() {
+		finished = max(finished, record.Revision)
 	}
-	return in.standChanged(h, once, raised, record)
+	// A record as Update proves it too: admission knew, or an earlier attempt
+	// overwrote the record that told of it.
+	once := entered || (tried && record.State.Finished()) || (recorded && record.Cause == storage.Update)
+	return in.standChanged(h, once, finished < h.Revision, record)
 }
 
 // standDeleting: only delete handlers count, and only while our finalizer
@@ -96,8 +100,8 @@ func (in *Input) standChanged(h *Handler, once, raised bool, r storage.Record) s
 			return standing{state: storage.Failed}
 		}
 		return in.standFinished(h, false)
-	case h.On&OnCreate != 0 && (!h.Adopt || r.Cause == storage.Create):
-		return due(storage.Create) // a stamp proves that the object is younger than the handler
+	case h.On&OnCreate != 0 && (!h.Adopt || in.Object.UID == "" || r.Cause == storage.Create):
+		return due(storage.Create) // birth, or its stamp, proves that the object is younger than the handler
 	case h.On&(OnCreate|OnUpdate) != 0:
 		return standing{state: storage.Succeeded, adopt: true}
 	}

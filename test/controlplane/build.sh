@@ -56,17 +56,19 @@ lock() {
 	done
 }
 
+# compile builds a program and says every 20 s how far it is.
 compile() {
 	v=k8s.io/component-base/version
 	flags="-s -w -X $v.gitVersion=$kubernetes -X $v.gitMajor=1 -X $v.gitMinor=37 -X $v.gitTreeState=clean"
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$flags" -o "$tmp/$1" "$(package "$1")" &
+	CGO_ENABLED=0 go build -v -trimpath -buildvcs=false -ldflags "$flags" -o "$tmp/$1" "$(package "$1")" 2>"$tmp/log" &
 	job=$! start=$(date +%s) beat=0
 	while kill -0 $job 2>/dev/null; do
 		sleep 1
 		beat=$((beat + 1))
-		[ $((beat % 20)) -ne 0 ] || echo "       $1: compiling since $(took "$start")"
+		[ $((beat % 20)) -ne 0 ] || echo "       $1: $(wc -l <"$tmp/log") packages compiled in $(took "$start")"
 	done
-	wait $job
+	wait $job || { tail -30 "$tmp/log" >&2; return 1; } # -v names packages there, and errors come last
+	job=
 }
 
 copycrds() {

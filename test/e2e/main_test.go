@@ -1,0 +1,18 @@
+// Package e2e runs operators against a real API server.
+package e2e
+
+import (
+	"os"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/dogear-dev/dogear/test/rig/rigtest"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
+	rigtest.Main(m, rigtest.WithTestCRDs(), rigtest.WithCertManagerCRDs())
+}

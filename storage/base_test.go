@@ -15,13 +15,9 @@ func TestABaseUnpacksToTheEssence(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		essence := bytes.Repeat(rapid.SliceOf(rapid.Byte()).Draw(t, "essence"), rapid.IntRange(0, 50).Draw(t, "times"))
-		base := Compress(essence)
-		got, err := Uncompress(base)
+		got, err := Uncompress(Compress(essence))
 		if err != nil || !bytes.Equal(got, essence) {
 			t.Fatalf("%d bytes, want %d: %v", len(got), len(essence), err)
-		}
-		if again := Compress(essence); again != base {
-			t.Fatal("equal essences give different texts")
 		}
 	})
 }
@@ -46,7 +42,7 @@ func TestForgedBasesAreRefusedWithoutRepeatingThem(t *testing.T) {
 	t.Parallel()
 	pack := func(data []byte) string {
 		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
+		z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 		z.Write(data)
 		z.Close()
 		return b.String()
@@ -60,7 +56,7 @@ func TestForgedBasesAreRefusedWithoutRepeatingThem(t *testing.T) {
 		"truncated":          {encode(whole[:len(whole)-5]), "no valid gzip"},
 		"broken sum":         {encode(whole[:len(whole)-5] + "12345"), "no valid gzip"},
 		"text behind":        {encode(whole + "hunter2 hunter2"), "no valid gzip"},
-		"a bomb":             {encode(pack(make([]byte, 32<<20))), "unpacks to more than"},
+		"a bomb":             {encode(pack(make([]byte, 8<<20))), "unpacks to more than"},
 		"a bomb of many":     {encode(strings.Repeat(pack(make([]byte, 1<<20)), 3)), "unpacks to more than"},
 		"a byte too many":    {encode(pack(make([]byte, maxBase+1))), "unpacks to more than"},
 		"a bomb of nothings": {encode(strings.Repeat(pack(nil), 1000) + "x"), "no valid gzip"},

@@ -11,8 +11,7 @@ import (
 
 // AppendCanonical appends the canonical JSON of v to b: keys sorted by bytes,
 // no white space, null members of objects left out, and one text for each
-// number: a float without a fraction is written as the integer that it equals,
-// as the API server itself does with 1.0.
+// number: that which the API server writes, which makes 1 of 1.0.
 // v is built of what unstructured objects hold; other values go through
 // encoding/json. The text is stable over releases.
 func AppendCanonical(b []byte, v any) []byte {
@@ -63,14 +62,24 @@ func appendObject(b []byte, m map[string]any) []byte {
 	return append(b, '}')
 }
 
+// appendFloat writes the text that encoding/json, and so the API server, gives
+// a float, as it may come back from there as the integer of that text.
 func appendFloat(b []byte, f float64) []byte {
-	if f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64 {
-		return strconv.AppendInt(b, int64(f), 10)
+	if f == 0 {
+		return append(b, '0') // also for -0
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) { // JSON has no such number
 		return appendString(b, strconv.FormatFloat(f, 'g', -1, 64))
 	}
-	return strconv.AppendFloat(b, f, 'g', -1, 64)
+	if abs := math.Abs(f); abs >= 1e-6 && abs < 1e21 {
+		return strconv.AppendFloat(b, f, 'f', -1, 64)
+	}
+	b = strconv.AppendFloat(b, f, 'e', -1, 64)
+	if n := len(b); b[n-4] == 'e' && b[n-2] == '0' { // e-07
+		b[n-2] = b[n-1]
+		b = b[:n-1]
+	}
+	return b
 }
 
 // appendForeign serves values that no decoder of the API server makes: those

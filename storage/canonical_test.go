@@ -19,12 +19,17 @@ func TestCanonicalNumbers(t *testing.T) {
 		{1.0, "1"},
 		{-1.5, "-1.5"},
 		{1e15, "1000000000000000"},
-		{float64(1 << 62), "4611686018427387904"},
-		{float64(math.MinInt64), "-9223372036854775808"},
-		{float64(1 << 63), "9.223372036854776e+18"},
+		{float64(1 << 53), "9007199254740992"},
+		{1234567.5, "1234567.5"},
+		{float64(math.MinInt64), "-9223372036854776000"},
+		{float64(1 << 63), "9223372036854776000"},
+		{float64(20000000000000008), "20000000000000010"},
+		{1e20, "100000000000000000000"},
 		{-math.MaxFloat64, "-1.7976931348623157e+308"},
 		{1e21, "1e+21"},
-		{1e-7, "1e-07"},
+		{1e-6, "0.000001"},
+		{1e-7, "1e-7"},
+		{1e-10, "1e-10"},
 		{math.SmallestNonzeroFloat64, "5e-324"},
 		{int64(math.MaxInt64), "9223372036854775807"},
 		{int64(math.MinInt64), "-9223372036854775808"},
@@ -33,15 +38,20 @@ func TestCanonicalNumbers(t *testing.T) {
 		{int(7), "7"},
 		{int32(-7), "-7"},
 		{uint8(7), "7"},
-		{uint64(math.MaxUint64), "1.8446744073709552e+19"},
+		{uint64(math.MaxUint64), "18446744073709552000"},
 		{float32(0.1), "0.1"},
 		{json.Number("1.0"), "1"},
-		{json.Number("9223372036854775808"), "9.223372036854776e+18"},
+		{json.Number("9223372036854775808"), "9223372036854776000"},
 		{json.Number("-9223372036854775808"), "-9223372036854775808"},
 	} {
 		got := AppendCanonical(nil, c.value)
 		if string(got) != c.want {
 			t.Errorf("%T %v is %s, want %s", c.value, c.value, got, c.want)
+		}
+		if f, ok := c.value.(float64); ok && !math.IsNaN(f) && !math.IsInf(f, 0) && f != 0 {
+			if stored, _ := json.Marshal(f); string(stored) != c.want {
+				t.Errorf("the server writes %v as %s", f, stored)
+			}
 		}
 		if !json.Valid(got) {
 			t.Errorf("%T %v gives no valid JSON: %s", c.value, c.value, got)
@@ -111,9 +121,6 @@ func TestCanonicalTakesDeepAndWideObjects(t *testing.T) {
 	got := AppendCanonical(nil, v)
 	if want := strings.Repeat(`[{"a":`, depth) + `"leaf"` + strings.Repeat("}]", depth); string(got) != want {
 		t.Errorf("%d bytes, want %d", len(got), len(want))
-	}
-	if (Rules{}).Digest(map[string]any{"spec": v}) == "" {
-		t.Error("no digest")
 	}
 }
 

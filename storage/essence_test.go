@@ -135,7 +135,7 @@ func TestAnObjectWithoutAnythingHasTheEmptyEssence(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		`{}`, `{"metadata":{}}`, `{"metadata":null}`, `{"metadata":{"labels":{},"annotations":{}}}`,
-		`{"metadata":{"labels":{"a":null}}}`, `{"status":{"a":1},"apiVersion":"v1","kind":"K"}`,
+		`{"metadata":{"labels":{"a":null},"annotations":{"a":null}}}`, `{"status":{"a":1},"apiVersion":"v1","kind":"K"}`,
 		`{"metadata":{"annotations":{"dogear.dev/state":"Failed"}}}`, `{"metadata":"odd"}`,
 	} {
 		if got := string(Rules{}.Essence(decode(t, text))); got != "{}" {

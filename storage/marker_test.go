@@ -12,6 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// fields are a marker that cmp compares by its fields, and not by Equal.
+type fields Marker
+
 // everything makes cmp compare the unknown fields, too.
 var everything = cmp.AllowUnexported(Handled{}, Progress{}, Entry{}, Record{})
 
@@ -24,7 +27,7 @@ func TestMarkersSurviveWritingAndReading(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in %v", err, texts)
 		}
-		if diff := cmp.Diff(m, back, everything); diff != "" {
+		if diff := cmp.Diff(fields(m), fields(back), everything); diff != "" {
 			t.Fatalf("(-written +read):\n%s", diff)
 		}
 		if diff := cmp.Diff(texts, ServicePrefix.Render(back)); diff != "" {
@@ -110,7 +113,7 @@ func TestReadTakesEquivalentTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, everything); diff != "" {
+	if diff := cmp.Diff(fields(want), fields(got), everything); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -126,6 +126,15 @@ func TestFieldsDigestOfNothingIsTheSameForEmptyAndAbsent(t *testing.T) {
 	}
 }
 
+func TestAnItemOfAListCountsAsAWhole(t *testing.T) {
+	t.Parallel()
+	field := paths(t, "status.certs[name=a]")
+	digest := func(text string) string { return own.FieldsDigest(decode(t, text), field) }
+	if digest(`{"status":{"certs":[{"name":"a","issue":1}]}}`) == digest(`{"status":{"certs":[{"name":"a","issue":2}]}}`) {
+		t.Error("a field with the name of the own one does not count")
+	}
+}
+
 func TestConditionsOfAnotherShapeCountAsTheyAre(t *testing.T) {
 	t.Parallel()
 	fields := paths(t, "status.conditions")

@@ -36,6 +36,9 @@ func TestUIDDecidesWhatAMarkerIsBoundTo(t *testing.T) {
 	if (Identity{UID: "u"}).Binds(Identity{}) || !(Identity{Name: "n", Kind: "Namespace"}).Binds(Identity{Name: "n", Kind: "Namespace"}) {
 		t.Error("an object without uid or namespace")
 	}
+	if (Identity{}).Binds(Identity{}) {
+		t.Error("nothing is bound to nothing")
+	}
 }
 
 func TestWithMethodsLeaveTheOldMarkerAlone(t *testing.T) {
@@ -96,6 +99,39 @@ func TestAnEntryWithoutDigestHasTheOneOfAll(t *testing.T) {
 	_, none := Marker{}.Entry("a")
 	if a.Digest != "e" || b.Digest != "d" || !okA || !okB || okC || none {
 		t.Errorf("%v %v, %v %v, %v %v", a, okA, b, okB, okC, none)
+	}
+}
+
+func TestMarkersAreEqualIfTheyRenderToTheSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := genMarker().Draw(t, "a"), genMarker().Draw(t, "b")
+		same := cmp.Equal(ServicePrefix.Render(a), ServicePrefix.Render(b))
+		if !a.Equal(a) || a.Equal(b) != same {
+			t.Fatalf("equal %v, renders to the same %v", a.Equal(b), same)
+		}
+	})
+}
+
+func TestWithDigestMovesWhatWasFinishedOrTriedForTheOldOne(t *testing.T) {
+	t.Parallel()
+	object := Identity{UID: "u"}
+	m := Marker{Handled: &Handled{Identity: object, Essence: "old", By: map[string]Entry{"a": {Revision: 1}, "b": {Digest: "old"}, "c": {Digest: "older"}}}}
+	m = m.WithRecord(object, "a", Record{State: Failed, Essence: "old"}).WithRecord(object, "c", Record{State: Pending})
+	before := ServicePrefix.Render(m)
+	got := m
+	for _, id := range []string{"a", "b", "c", "none"} {
+		got = got.WithDigest(id, "old", "new")
+	}
+	want := map[string]string{
+		"dogear.dev/handled":  `{"v":1,"uid":"u","essence":"old","by":{"a":{"digest":"new","revision":1},"b":{"digest":"new"},"c":{"digest":"older"}}}`,
+		"dogear.dev/progress": `{"v":1,"uid":"u","handlers":{"a":{"state":"Failed","essence":"new"},"c":{"state":"Pending"}}}`,
+	}
+	if diff := cmp.Diff(want, ServicePrefix.Render(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, ServicePrefix.Render(m)); diff != "" {
+		t.Errorf("the old marker changed:\n%s", diff)
 	}
 }
 

@@ -136,6 +136,9 @@ func (o Options) Validate() error {
 	if o.Roles&RoleController == 0 && o.Webhook == nil {
 		errs = append(errs, errors.New("options: Roles leave nothing to do: set Webhook, or add RoleController"))
 	}
+	if err := o.Webhook.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 

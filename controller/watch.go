@@ -40,6 +40,9 @@ func (op *Operator) control(ctx context.Context, sets []*selection.Set) error {
 			group.Go(func() error { return op.watch(ctx, set, ledger) })
 		}
 	}
+	if op.options.Webhook != nil {
+		group.Go(func() error { return op.publish(ctx, sets) })
+	}
 	group.Go(func() error { op.releaseForgotten(ctx, ledger, sets); return nil })
 	return group.Wait()
 }

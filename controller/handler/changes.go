@@ -94,21 +94,3 @@ func number(v any) any {
 	}
 	return v
 }
-
-func copyValue(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key, item := range v {
-			m[key] = copyValue(item)
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = copyValue(item)
-		}
-		return list
-	}
-	return v
-}

@@ -2,9 +2,9 @@ package handler
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,70 +20,107 @@ type Admission struct {
 
 // Defaults declares a function that sets defaults on objects of type T when
 // they are admitted. Only what it sets where the object has nothing counts:
-// maps merge, lists and scalars are taken whole. spec needs an ID, a Kind
-// where T names none, and On: Create, or Create|Update (immutable fields can
-// only be set by Create); Labels and Namespaces narrow it.
+// maps merge, lists and scalars are taken whole, and what the user wrote stays,
+// also if it is "", 0 or false. Of metadata only labels and annotations can be
+// set, and nothing in status. spec needs an ID, a Kind where T names none, and
+// On: Create, or Create|Update (immutable fields can only be set by Create);
+// Labels, Annotations and Namespaces narrow it.
 //
 // fn runs in the webhook, so it must answer at once and depend on its input
-// alone: no clock, no chance, no client. An error refuses nothing: it is
-// logged and counted, and the object is admitted without these defaults.
+// alone: no clock, no chance, no client. An error or panic refuses nothing: it
+// is logged and counted, and the object is admitted without these defaults.
 func Defaults[T client.Object](r Registry, spec Spec, fn func(T, Admission) error) {
-	r.Add(Registration{Spec: spec, Object: newObject[T](), Defaults: func(u *unstructured.Unstructured, a Admission) (*unstructured.Unstructured, error) {
-		object, err := convert[T](u)
-		if err != nil {
-			return nil, err
+	registration := Registration{Spec: spec, Object: newObject[T]()}
+	if fn != nil {
+		registration.Defaults = func(u *unstructured.Unstructured, a Admission) (*unstructured.Unstructured, error) {
+			return withDefaults(u, func(object T) error { return fn(object, a) })
 		}
-		before, err := plainObject(object)
-		if err != nil {
-			return nil, err
-		}
-		if err := fn(object, a); err != nil {
-			return nil, err
-		}
-		after, err := plainObject(object)
-		if err != nil {
-			return nil, err
-		}
-		filled := u.DeepCopy()
-		fill(filled.Object, before, after)
-		return filled, nil
-	}})
+	}
+	r.Add(registration)
 }
 
-func plainObject(object client.Object) (map[string]any, error) {
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		return u.DeepCopy().Object, nil
+func withDefaults[T client.Object](u *unstructured.Unstructured, fn func(T) error) (*unstructured.Unstructured, error) {
+	object, err := convert[T](u)
+	if err != nil {
+		return nil, err
 	}
-	plain, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	before, err := plainObject(object)
+	if err != nil {
+		return nil, err
+	}
+	if err := fn(object); err != nil {
+		return nil, err
+	}
+	after, err := plainObject(object)
+	if err != nil {
+		return nil, err
+	}
+	filled := u.DeepCopy()
+	fill(filled.Object, before, settable(after))
+	return filled, nil
+}
+
+// plainObject goes by JSON, which leaves out what omitzero tells it to.
+func plainObject(object client.Object) (map[string]any, error) {
+	var value any = object
+	if u, ok := value.(*unstructured.Unstructured); ok {
+		value = u.Object
+	}
+	plain, err := plainValue(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", object, err)
 	}
-	return plain, nil
+	m, _ := plain.(map[string]any)
+	return m, nil
 }
 
-// fill copies into target what is in after but neither in before nor target.
-// before tells what the typed round trip alone makes up.
+// settable is what of an object a default may be set on.
+func settable(object map[string]any) map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for key := range annotations {
+		if isDogears(key) {
+			delete(annotations, key)
+		}
+	}
+	for key := range metadata {
+		if key != "labels" && key != "annotations" {
+			delete(metadata, key)
+		}
+	}
+	for _, key := range []string{"apiVersion", "kind", "status"} {
+		delete(object, key)
+	}
+	return object
+}
+
+// isDogears tells whether an annotation is state of this or another operator.
+func isDogears(annotation string) bool {
+	prefix, _, ok := strings.Cut(annotation, "/")
+	return ok && strings.HasPrefix(prefix, "dogear.")
+}
+
+// fill copies into target what after has and target does not. before tells
+// what the typed round trip alone makes up, which is no one's wish.
 func fill(target, before, after map[string]any) {
 	for key, value := range after {
-		child, isMap := value.(map[string]any)
-		if old, ok := before[key]; ok {
-			deeper, ok := old.(map[string]any)
-			if !isMap || !ok {
-				continue
-			}
-			into, ok := target[key].(map[string]any)
-			if !ok {
-				into = map[string]any{}
-			}
-			if fill(into, deeper, child); len(into) > 0 {
-				target[key] = into
-			}
+		have := target[key]
+		if value == nil || have == nil && equal(before[key], value) {
 			continue
 		}
-		if have, ok := target[key]; !ok || have == nil {
+		child, isMap := value.(map[string]any)
+		into, ok := have.(map[string]any)
+		switch {
+		case isMap && (ok || have == nil):
+			if into == nil {
+				into = map[string]any{}
+			}
+			deeper, _ := before[key].(map[string]any)
+			if fill(into, deeper, child); len(into) > 0 || len(child) == 0 {
+				target[key] = into
+			}
+		case have == nil:
 			target[key] = value
-		} else if into, ok := have.(map[string]any); ok && isMap {
-			fill(into, nil, child)
 		}
 	}
 }

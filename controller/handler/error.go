@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -10,7 +9,7 @@ import (
 
 // Error is a temporary or permanent error of a handler. It may be returned
 // from any depth, wrapped with %w and joined with errors.Join: it is found
-// anywhere in the chain.
+// anywhere in the chain. Make it with Temporary or Permanent.
 type Error struct {
 	message   string
 	permanent bool
@@ -36,7 +35,9 @@ func Status(payload any) Option { return func(e *Error) { e.payload = payload } 
 func Reason(word string) Option { return func(e *Error) { e.reason = word } }
 
 // Because sets the error that caused this one, for errors.Is and errors.As.
-// Its text is appended to the message.
+// Its text is appended to the message. Where it is itself temporary or
+// permanent, it gives the reason, the delay and the members of the payload
+// that this one does not.
 func Because(err error) Option { return func(e *Error) { e.cause = err } }
 
 // Temporary returns an error after which the handler runs again: after the
@@ -60,8 +61,11 @@ func newError(message string, permanent bool, options []Option) error {
 }
 
 func (e *Error) Error() string {
-	if e.cause == nil {
+	switch {
+	case e.cause == nil:
 		return e.message
+	case e.message == "":
+		return e.cause.Error()
 	}
 	return e.message + ": " + e.cause.Error()
 }
@@ -70,7 +74,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.cause }
 
 // IsPermanent tells whether err, as a whole, fails a handler for good: it is
-// permanent only if every branch of it is.
+// permanent only if every branch of it is. A plain error is not.
 func IsPermanent(err error) bool {
 	return err != nil && examine(err, RetryError).kind == permanent
 }
@@ -84,6 +88,7 @@ type PanicError struct {
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // RecoverPanic turns what recover returned into an error; nil stays nil.
+// It is for engines, which call it in the deferred function.
 func RecoverPanic(value any) error {
 	if value == nil {
 		return nil
@@ -93,112 +98,3 @@ func RecoverPanic(value any) error {
 
 // ErrExited is the plain error of a handler that called runtime.Goexit.
 var ErrExited = errors.New("the handler's goroutine exited without a return")
-
-type kind uint8
-
-const (
-	ignored kind = iota // no bearing on the outcome
-	permanent
-	temporary
-)
-
-// finding is what a tree of errors says as a whole.
-type finding struct {
-	kind    kind
-	reason  string
-	after   *time.Duration
-	payload any
-	err     error // a payload that doesn't encode
-}
-
-// examine walks the tree of an error. Of a chain the outermost Error decides,
-// and inner payloads fill in below its own. Of branches, the whole is
-// permanent only if all are, the shortest delay goes, and payloads merge, later
-// ones over earlier ones.
-func examine(err error, policy ErrorPolicy) finding {
-	switch e := err.(type) {
-	case *Error:
-		f := finding{kind: temporary, reason: e.reason, after: e.after}
-		if e.permanent {
-			f.kind = permanent
-		}
-		f.payload, f.err = plainValue(e.payload)
-		if e.cause != nil {
-			inner := examine(e.cause, policy)
-			f.payload = mergePayloads(inner.payload, f.payload)
-		}
-		return f
-	case interface{ Unwrap() []error }:
-		return examineBranches(e.Unwrap(), policy)
-	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil && hasError(inner) {
-			return examine(inner, policy)
-		}
-	}
-	switch policy {
-	case FailError:
-		return finding{kind: permanent}
-	case IgnoreError:
-		return finding{kind: ignored}
-	}
-	return finding{kind: temporary}
-}
-
-func hasError(err error) bool {
-	var e *Error
-	return errors.As(err, &e)
-}
-
-func examineBranches(branches []error, policy ErrorPolicy) finding {
-	var whole finding
-	for _, branch := range branches {
-		if branch == nil {
-			continue
-		}
-		f := examine(branch, policy)
-		if f.kind > whole.kind {
-			whole.kind = f.kind
-		}
-		if whole.reason == "" {
-			whole.reason = f.reason
-		}
-		if f.kind == temporary && f.after != nil && (whole.after == nil || *f.after < *whole.after) {
-			whole.after = f.after
-		}
-		whole.payload = mergePayloads(whole.payload, f.payload)
-		whole.err = errors.Join(whole.err, f.err)
-	}
-	return whole
-}
-
-// mergePayloads lays b over a: objects merge by key, all else is replaced.
-func mergePayloads(a, b any) any {
-	if b == nil {
-		return a
-	}
-	over, ok := b.(map[string]any)
-	under, ok2 := a.(map[string]any)
-	if !ok || !ok2 {
-		return b
-	}
-	merged := make(map[string]any, len(under)+len(over))
-	for key, value := range under {
-		merged[key] = value
-	}
-	for key, value := range over {
-		merged[key] = mergePayloads(merged[key], value)
-	}
-	return merged
-}
-
-// plainValue is the payload as JSON holds it.
-func plainValue(payload any) (any, error) {
-	if payload == nil {
-		return nil, nil
-	}
-	text, err := json.Marshal(payload)
-	if err != nil {
-		return nil, fmt.Errorf("payload of type %T does not encode to JSON: %w", payload, err)
-	}
-	return decodeValue(text)
-}

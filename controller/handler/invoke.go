@@ -55,7 +55,7 @@ func Invoke(ctx context.Context, r Registration, req *RawRequest, grace time.Dur
 		return Result{}, Temporary("the process stops", Reason(ReasonAbandoned), Because(ErrAbandoned)), a.done
 	}
 	a.handBack(req)
-	if timedOut && !hasError(a.err) && errors.Is(a.err, context.DeadlineExceeded) {
+	if timedOut && !isOwn(a.err) && errors.Is(a.err, context.DeadlineExceeded) {
 		return Result{}, timeoutError(timeout, a.err), a.done
 	}
 	return a.result, a.err, a.done
@@ -69,14 +69,11 @@ func Interrupted(ctx context.Context, err error) bool {
 	if ctx.Err() == nil || err == nil {
 		return false
 	}
-	var (
-		own   *Error
-		panic *PanicError
-	)
-	if errors.As(err, &own) {
-		return own.reason == ReasonAbandoned && errors.Is(err, ErrAbandoned)
+	if errors.Is(err, ErrAbandoned) {
+		return examine(err, RetryError).reason == ReasonAbandoned
 	}
-	return !errors.As(err, &panic)
+	var panicked *PanicError
+	return !isOwn(err) && !errors.As(err, &panicked)
 }
 
 func timeoutError(timeout time.Duration, err error) error {
@@ -100,20 +97,27 @@ func start(ctx context.Context, r Registration, req *RawRequest) *attempt {
 	for id, payload := range req.Payloads {
 		a.req.Payloads[id] = bytes.Clone(payload)
 	}
-	go func() {
-		defer close(a.done)
-		returned := false
-		defer func() {
-			if value := recover(); value != nil {
-				a.err = RecoverPanic(value)
-			} else if !returned {
-				a.err = ErrExited
-			}
-		}()
-		a.result, a.err = r.Run(ctx, &a.req)
-		returned = true
-	}()
+	go a.run(ctx, r)
 	return a
+}
+
+// run calls the handler. The text of its error is read here, where a typed nil
+// pointer in it can panic without harm.
+func (a *attempt) run(ctx context.Context, r Registration) {
+	defer close(a.done)
+	returned := false
+	defer func() {
+		if value := recover(); value != nil {
+			a.result, a.err = Result{}, RecoverPanic(value)
+		} else if !returned {
+			a.result, a.err = Result{}, ErrExited
+		}
+	}()
+	if a.result, a.err = r.Run(ctx, &a.req); a.err != nil {
+		_ = a.err.Error()
+		_ = isOwn(a.err)
+	}
+	returned = true
 }
 
 // wait tells whether the handler has ended, at the latest grace after its context.
@@ -141,11 +145,13 @@ func (a *attempt) wait(ctx context.Context, grace time.Duration) bool {
 	}
 }
 
-// handBack gives the caller the patch of a handler that has ended.
+// handBack gives the caller the patch of a handler that has ended: a copy, as
+// goroutines that it left behind may still hold its own.
 func (a *attempt) handBack(req *RawRequest) {
+	patch := a.req.Patch.clone()
 	if req.Patch == nil {
-		req.Patch = a.req.Patch
-	} else if a.req.Patch != nil {
-		*req.Patch = *a.req.Patch
+		req.Patch = patch
+	} else {
+		*req.Patch = *patch
 	}
 }

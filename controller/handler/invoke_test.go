@@ -83,6 +83,22 @@ func TestInvokeTurnsGoexitIntoAPlainError(t *testing.T) {
 	}
 }
 
+type brittle struct{ text string }
+
+func (b *brittle) Error() string { return b.text }
+
+func TestInvokeSurvivesATypedNilError(t *testing.T) {
+	t.Parallel()
+	for name, typedNil := range map[string]error{"of the handler's own": (*brittle)(nil), "of this package": (*Error)(nil)} {
+		result, err, _ := Invoke(t.Context(), registration(0, func(context.Context, *RawRequest) (Result, error) {
+			return Result{}, typedNil
+		}), &RawRequest{}, 0)
+		if o := Classify(result, err, RetryError); o.Kind != TemporaryFail || o.Reason != ReasonPanicked {
+			t.Errorf("%s: got %v, %s: want the error's own panic", name, o.Kind, o.Reason)
+		}
+	}
+}
+
 // late is a handler that returns err when its context has ended.
 func late(err func(ctx context.Context) error) run {
 	return func(ctx context.Context, _ *RawRequest) (Result, error) {

@@ -1,9 +1,8 @@
 package handler
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -53,87 +52,72 @@ type Outcome struct {
 	Payload any
 	// Err is the error that the handler returned.
 	Err error
+
+	bad error // a payload that doesn't encode
 }
 
 // Classify turns what a handler returned into an Outcome.
-// A payload that does not encode to JSON is a permanent failure: another
-// attempt would end the same way.
+//
+// A payload counts beside any error, too: that of the error lies over that of
+// the result. A payload that does not encode to JSON is a permanent failure:
+// another attempt would end the same way.
 func Classify(result Result, err error, policy ErrorPolicy) Outcome {
+	o := classifyResult(result)
 	if err == nil {
-		return classifyResult(result)
+		return o.checked()
 	}
 	f := examine(err, policy)
-	o := Outcome{Reason: f.reason, Message: err.Error(), Payload: f.payload, Err: err}
+	o.Message, o.Err = err.Error(), err
+	o.Payload = mergePayloads(o.Payload, f.payload)
+	o.bad = errors.Join(o.bad, f.err)
 	switch f.kind {
 	case ignored:
-		o.Kind = Succeeded
-		payload, perr := plainValue(result.Status)
-		o.Payload, f.err = payload, perr
+		return o.checked()
 	case permanent:
-		o.Kind = PermanentFail
+		o.Kind, o.After = PermanentFail, nil
 	case temporary:
 		o.Kind, o.After = TemporaryFail, f.after
 	}
-	if o.Reason == "" && o.Kind != Succeeded {
+	if o.Reason = f.reason; o.Reason == "" {
 		o.Reason = plainReason(err)
 	}
-	return o.checked(f.err)
+	return o.checked()
 }
 
 func classifyResult(result Result) Outcome {
-	payload, err := plainValue(result.Status)
-	o := Outcome{Kind: Succeeded, Payload: payload, Reason: result.Reason}
+	o := Outcome{Kind: Succeeded, Reason: result.Reason}
 	if result.Wait != nil {
 		o.Kind, o.After = Waiting, result.Wait
 	}
-	return o.checked(err)
+	o.Payload, o.bad = plainValue(result.Status)
+	return o
 }
 
-func (o Outcome) checked(err error) Outcome {
-	if err == nil {
+// checked is the outcome, or what it becomes by a payload that doesn't encode.
+func (o Outcome) checked() Outcome {
+	if o.bad == nil {
 		return o
+	}
+	err := o.bad
+	if o.Err != nil {
+		err = fmt.Errorf("%w; it came with: %w", o.bad, o.Err)
 	}
 	return Outcome{Kind: PermanentFail, Reason: ReasonBadPayload, Message: err.Error(), Err: err}
 }
 
+// BadPatch is what an outcome becomes whose patch is refused: a permanent
+// failure that keeps the payload. err is that of Patch.MergePatch.
+func BadPatch(o Outcome, err error) Outcome {
+	return Outcome{Kind: PermanentFail, Reason: ReasonBadPatch, Message: err.Error(), Payload: o.Payload, Err: err}
+}
+
 func plainReason(err error) string {
-	var panic *PanicError
+	var panicked *PanicError
 	switch {
-	case errors.As(err, &panic):
+	case errors.As(err, &panicked):
 		return ReasonPanicked
 	case errors.Is(err, ErrExited):
 		return ReasonExited
 	}
 	return ReasonError
-}
-
-// decodeValue reads JSON as unstructured objects hold it: integers as int64.
-func decodeValue(text []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	return plainNumbers(v), nil
-}
-
-func plainNumbers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, item := range v {
-			v[key] = plainNumbers(item)
-		}
-	case []any:
-		for i, item := range v {
-			v[i] = plainNumbers(item)
-		}
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
-		}
-		f, _ := v.Float64()
-		return f
-	}
-	return v
 }

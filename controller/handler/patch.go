@@ -1,9 +1,13 @@
 package handler
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Patch collects changes of an object's labels, annotations and spec.
@@ -33,7 +37,8 @@ func set(m *map[string]*string, key string, value *string) {
 }
 
 // SetSpec sets the field of spec at the path to any value that encodes to
-// JSON: SetSpec("90d", "duration"). Lists are replaced as a whole.
+// JSON: SetSpec("90d", "duration"). Lists are replaced as a whole; an object
+// is merged into the one that is there, and its null members are removed.
 // It fails where the path is empty or the value does not encode.
 func (p *Patch) SetSpec(value any, path ...string) error {
 	plain, err := plainValue(value)
@@ -97,7 +102,9 @@ func (p *Patch) IsEmpty() bool {
 }
 
 // MergePatch returns the changes as a JSON merge patch; nil where there are
-// none. It fails where an annotation is Dogear's.
+// none. It fails where an annotation is Dogear's, and where the API server
+// would refuse a label or an annotation. That makes the attempt a permanent
+// failure with ReasonBadPatch: another one would end the same way.
 func (p *Patch) MergePatch() (map[string]any, error) {
 	if p.IsEmpty() {
 		return nil, nil
@@ -106,10 +113,8 @@ func (p *Patch) MergePatch() (map[string]any, error) {
 	for key, value := range p.fields {
 		merge[key] = value
 	}
-	for key := range p.annotations {
-		if strings.HasPrefix(key, "dogear.") {
-			return nil, fmt.Errorf("patch: annotation %q is Dogear's own", key)
-		}
+	if err := p.check(); err != nil {
+		return nil, err
 	}
 	metadata := map[string]any{}
 	addStrings(metadata, "labels", p.labels)
@@ -118,6 +123,31 @@ func (p *Patch) MergePatch() (map[string]any, error) {
 		merge["metadata"] = metadata
 	}
 	return merge, nil
+}
+
+// check refuses what the API server would: its answer would come too late for
+// the handler, and hold up the outcome.
+func (p *Patch) check() error {
+	var errs []error
+	for key, value := range p.labels {
+		problems := validation.IsQualifiedName(key)
+		if value != nil {
+			problems = append(problems, validation.IsValidLabelValue(*value)...)
+		}
+		for _, problem := range problems {
+			errs = append(errs, fmt.Errorf("patch: label %q: %s", key, problem))
+		}
+	}
+	for key := range p.annotations {
+		if isDogears(key) {
+			errs = append(errs, fmt.Errorf("patch: annotation %q is Dogear's own", key))
+		}
+		for _, problem := range validation.IsQualifiedName(strings.ToLower(key)) {
+			errs = append(errs, fmt.Errorf("patch: annotation %q: %s", key, problem))
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
 }
 
 func addStrings(metadata map[string]any, name string, values map[string]*string) {

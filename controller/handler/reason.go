@@ -15,6 +15,9 @@ const (
 	ReasonAbandoned = "Abandoned"
 	// ReasonBadPayload: the payload does not encode to JSON.
 	ReasonBadPayload = "BadPayload"
+	// ReasonBadPatch: the patch names an annotation of Dogear, or labels or
+	// annotations that the API server would refuse.
+	ReasonBadPatch = "BadPatch"
 	// ReasonUndecodable: the object does not decode as the handler's type.
 	ReasonUndecodable = "Undecodable"
 )

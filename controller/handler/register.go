@@ -82,12 +82,12 @@ func typed[T client.Object](raw *RawRequest) (*Request[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	request := &Request[T]{Object: object, Changes: raw.Changes, Info: raw.Info}
-	if raw.Old != nil {
-		if request.Old, err = convert[T](raw.Old); err != nil {
-			return nil, err
-		}
-		request.Known = true
+	request := &Request[T]{Object: object, Info: raw.Info}
+	if raw.Old == nil {
+		return request, nil
+	}
+	if old, err := convert[T](raw.Old); err == nil { // else of a type that is no more: as good as not known
+		request.Old, request.Changes, request.Known = old, raw.Changes, true
 	}
 	return request, nil
 }
@@ -108,7 +108,7 @@ func convert[T client.Object](u *unstructured.Unstructured) (T, error) {
 		same.Object = u.DeepCopy().Object
 		return object, nil
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, object); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.DeepCopy().Object, object); err != nil {
 		return object, Permanent(fmt.Sprintf("the object does not decode as %T", object), Reason(ReasonUndecodable), Because(err))
 	}
 	return object, nil

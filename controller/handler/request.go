@@ -33,7 +33,9 @@ type Info struct {
 	Cause Cause
 	// Attempt counts from 1; Waiting does not count.
 	Attempt int
-	// LastAttempt tells that a temporary error fails the handler for good.
+	// LastAttempt tells that a temporary error fails the handler for good,
+	// as Retry.Limit is reached. One that would be retried only after Deadline
+	// does so too, which no one knows before.
 	LastAttempt bool
 	// Started is when the first attempt began.
 	Started time.Time

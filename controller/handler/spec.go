@@ -3,7 +3,9 @@ package handler
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -223,7 +225,7 @@ func (s Spec) Validate() error {
 	if s.Retry.Limit < 0 {
 		bad("Retry.Limit is %d: want 0 (no limit) or more", s.Retry.Limit)
 	}
-	if s.Retry.Factor < 1 {
+	if !(s.Retry.Factor >= 1) || math.IsInf(s.Retry.Factor, 0) { // NaN compares as false
 		bad("Retry.Factor is %v: want 1 or more", s.Retry.Factor)
 	}
 	if s.Retry.Initial < 0 || s.Retry.Max < s.Retry.Initial || s.Retry.Max > 24*time.Hour {
@@ -248,9 +250,15 @@ func (s Spec) Validate() error {
 }
 
 func (s StatusTarget) validate(id string) error {
-	root, _, _ := strings.Cut(s.Path, ".")
+	names := strings.Split(s.Path, ".")
+	root := names[0]
 	if s.Path == "" {
 		root = id
+	} else if slices.Contains(names, "") {
+		return fmt.Errorf("Status.Path %q: want names joined by dots", s.Path)
+	}
+	if s.Target == Annotation {
+		return nil
 	}
 	if root == "conditions" || root == "observedGeneration" {
 		return fmt.Errorf("payloads would replace .status.%s, which belongs to the object's owner: set Status.Path to another place", root)

@@ -151,27 +151,6 @@ func (m *model) declare(t *rapid.T) {
 	case "limit":
 		s.retry.Limit = rapid.IntRange(0, 3).Draw(t, "limit")
 	}
-	m.declaredAnew(m.specs[i], &s)
 	m.specs[i] = &s
 	m.logf("declare %s", &s)
-}
-
-// declaredAnew notes where a handler, now declared for more, has no claim to
-// what it was not declared for before.
-func (m *model) declaredAnew(old, s *spec) {
-	if old.on == s.on {
-		return
-	}
-	loosen := func(facts map[string]fact) {
-		f := facts[s.id]
-		f.lax = true
-		facts[s.id] = f
-	}
-	for _, mem := range m.memories {
-		loosen(mem.facts)
-	}
-	for _, o := range m.server.versions {
-		o.facts = orEmpty(o.facts)
-		loosen(o.facts)
-	}
 }

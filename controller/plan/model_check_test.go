@@ -57,7 +57,7 @@ func (m *model) served(o *object, h *plan.Handler) {
 	f := m.memory(o.uid).facts[h.ID]
 	digest := digestFor(h, o.essence())
 	switch {
-	case !h.Selected || f.lax || h.On&(plan.OnCreate|plan.OnUpdate) == 0:
+	case !h.Selected || h.On&(plan.OnCreate|plan.OnUpdate) == 0:
 	case f.seen == "" && f.adopted == digest:
 	case h.On&plan.OnUpdate == 0 && (f.once || f.adopted != ""):
 	case f.seen != digest:

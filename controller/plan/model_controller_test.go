@@ -95,10 +95,10 @@ func (l *look) start() {
 	}
 	if !found.Paused {
 		l.mem.retry = l.read.Retry
-		for _, id := range handlerIDs {
-			f := l.mem.facts[id]
-			f.asked = f.asked || found.Retry == "*" || found.Retry == id
-			l.mem.facts[id] = f
+		for _, h := range l.handlers(l.view, nil) {
+			f := l.mem.facts[h.ID]
+			f.asked = f.asked || (h.Selected && (found.Retry == "*" || found.Retry == h.ID))
+			l.mem.facts[h.ID] = f
 		}
 	}
 	l.in = plan.Input{

@@ -60,7 +60,10 @@ func drawSpec(t *rapid.T, id string) *spec {
 
 // model is a server, its users, the webhook and the controller.
 type model struct {
-	t        *rapid.T
+	t interface {
+		Log(args ...any)
+		Fatalf(format string, args ...any)
+	}
 	log      []string
 	now      time.Time
 	server   server

@@ -19,7 +19,6 @@ type fact struct {
 	tried    string // cause and digest of the attempts counted in
 	tries    int
 	asked    bool // a person asked for a repetition
-	lax      bool // what it is owed is open to interpretation until it runs again
 }
 
 // persisted: the object now carries all that the process knows.
@@ -43,25 +42,27 @@ func (m *model) started(uid string, h *plan.Handler, due plan.Due) {
 	f := facts[h.ID]
 	defer func() { facts[h.ID] = f }()
 	raised := h.Revision > f.revision
-	if free := f.asked || f.lax || m.void[uid]; !free {
+	if free := f.asked || m.void[uid]; !free {
 		m.mayStart(f, uid, h, due, raised)
 	}
 	if tried := string(due.Cause) + due.Digest; f.tried != tried || raised || f.asked {
 		f.tried, f.tries = tried, 0
 	}
 	f.tries++
-	if m.spec(h.ID).claim && h.Retry.Limit > 0 && f.tries > h.Retry.Limit && !f.lax && !m.void[uid] {
+	if m.spec(h.ID).claim && h.Retry.Limit > 0 && f.tries > h.Retry.Limit && !m.void[uid] {
 		m.failf("%s was started %d times, its limit is %d", h.ID, f.tries, h.Retry.Limit)
 	}
-	if f.asked && due.Cause != storage.Resume {
-		f.once = due.Cause == storage.Update // what failed counts as not finished again
-	}
-	f.lax, f.asked = false, false
 	switch due.Cause {
-	case storage.Delete, storage.Resume:
+	case storage.Delete:
+		f.deleted = false
+	case storage.Resume:
 	default:
+		if f.asked {
+			f.once = due.Cause == storage.Update // what failed counts as not finished again
+		}
 		f.seen, f.finished = due.Digest, ""
 	}
+	f.asked = false
 }
 
 func (m *model) mayStart(f fact, uid string, h *plan.Handler, due plan.Due, raised bool) {
@@ -78,7 +79,7 @@ func (m *model) mayStart(f fact, uid string, h *plan.Handler, due plan.Due, rais
 			m.failf("%s ran as Create though it had finished once", h.ID)
 		}
 	case storage.Update:
-		if !f.once && f.adopted == "" && m.carried(uid, h.ID).adopted == "" {
+		if !f.once && f.adopted == "" && f.seen == "" && m.carried(uid, h.ID).adopted == "" {
 			m.failf("%s ran as Update though it had never finished", h.ID)
 		}
 	}

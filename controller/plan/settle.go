@@ -20,7 +20,7 @@ func (in *Input) consumeRetry() storage.Marker {
 	asked := strings.FieldsFunc(m.Retry, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	for _, h := range in.Handlers {
 		r, ok := m.Record(h.ID)
-		if !ok || r.State == storage.Succeeded || !(slices.Contains(asked, "*") || slices.Contains(asked, h.ID)) {
+		if !ok || !h.Selected || r.State == storage.Succeeded || !(slices.Contains(asked, "*") || slices.Contains(asked, h.ID)) {
 			continue
 		}
 		r.Next = time.Time{}
@@ -155,15 +155,16 @@ func (in *Input) outdated(standings []standing) bool {
 	return false
 }
 
-// handle returns the marker with the current digest as handled by every
-// selected handler that has not failed and is declared for what can be handled.
+// handle returns the marker with the current essence as handled. A handler's
+// entry says what it finished itself: one that is not declared for changes
+// keeps an older digest, so that it is due once it is declared for them.
 func (in *Input) handle(m storage.Marker, standings []standing) storage.Marker {
 	h := storage.Handled{By: map[string]storage.Entry{}}
 	if m.Handled != nil {
 		h = *m.Handled
 		h.By = make(map[string]storage.Entry, len(m.Handled.By))
 		for id := range m.Handled.By {
-			entry, _ := m.Entry(id) // with its digest, which is an older one from now on
+			entry, _ := m.Entry(id) // with its digest, which may be an older one from now on
 			h.By[id] = entry
 		}
 	}
@@ -172,8 +173,16 @@ func (in *Input) handle(m storage.Marker, standings []standing) storage.Marker {
 		if s.state != storage.Succeeded || handler.On&(OnCreate|OnUpdate) == 0 {
 			continue
 		}
-		entry := h.By[handler.ID]
-		entry.Digest, entry.Revision = handler.Digest, handler.Revision
+		entry, entered := h.By[handler.ID]
+		r, recorded := in.Marker.Record(handler.ID)
+		switch {
+		case recorded && r.State == storage.Succeeded && r.Cause != storage.Delete:
+			entry.Digest, entry.Revision = r.Essence, r.Revision
+		case s.adopt:
+			entry.Digest, entry.Revision = in.digest(handler), handler.Revision
+		case !entered:
+			continue
+		}
 		h.By[handler.ID] = entry
 	}
 	h.Identity, h.Essence, h.Generation = in.Object.Identity, in.Object.Essence, in.Object.Generation

@@ -27,8 +27,13 @@ func (in *Input) stand(h *Handler) standing {
 		return in.standDeleting(h)
 	}
 	record, recorded := in.Marker.Record(h.ID)
-	recorded = recorded && record.Cause != storage.Delete
 	entry, entered := in.Marker.Entry(h.ID)
+	switch {
+	case record.Cause == storage.Delete:
+		recorded = false
+	case record.Cause == storage.Resume && !entered && h.On&(OnCreate|OnUpdate) != 0:
+		recorded = false // of a time when it was declared for nothing else
+	}
 	tried := recorded && record.Essence != ""
 	digest := in.digest(h)
 
@@ -47,8 +52,11 @@ func (in *Input) stand(h *Handler) standing {
 		finished = max(finished, record.Revision)
 	}
 	// A record as Update proves it too: admission knew, or an earlier attempt
-	// overwrote the record that told of it.
-	once := entered || (tried && record.State.Finished()) || (recorded && record.Cause == storage.Update)
+	// overwrote the record that told of it. What began as Create goes on as
+	// Update where the handler is no longer declared for Create.
+	once := entered || (tried && record.State.Finished()) ||
+		(recorded && record.Cause == storage.Update) ||
+		(tried && record.Cause == storage.Create && h.On&OnCreate == 0)
 	return in.standChanged(h, once, finished < h.Revision, record)
 }
 
@@ -95,9 +103,10 @@ func (in *Input) standChanged(h *Handler, once, raised bool, r storage.Record) s
 	case once && raised && h.On&OnCreate != 0:
 		return due(storage.Create)
 	case once:
-		// Declared for no change: what it finished stands, a failure too.
-		if r.State == storage.Failed {
-			return standing{state: storage.Failed}
+		// Declared for no change: what it finished stands, a failure too. A run
+		// as Resume waits until no record is left that it would overwrite.
+		if r.State.Finished() && r.Cause != storage.Delete {
+			return standing{state: r.State}
 		}
 		return in.standFinished(h, false)
 	case h.On&OnCreate != 0 && (!h.Adopt || in.Object.UID == "" || r.Cause == storage.Create):

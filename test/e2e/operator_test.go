@@ -4,15 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller"
@@ -72,6 +73,65 @@ func (b *bench) start(register func(handler.Registry), changes ...func(*controll
 	go func() { o.ended <- op.Start(ctx) }()
 	b.Cleanup(o.stop)
 	return o
+}
+
+// withWebhook has the operator serve admission, as a ServiceAccount of its own
+// with no more rights than the documentation says, so that the test's client is
+// one user and the operator another.
+func (b *bench) withWebhook() func(*controller.Options) {
+	return func(o *controller.Options) {
+		o.Config = b.account("operator")
+		address := freeAddress(b)
+		o.Webhook = &controller.Webhook{Address: address, URL: "https://" + address}
+	}
+}
+
+// account makes a ServiceAccount with the rights of an operator.
+func (b *bench) account(name string) *rest.Config {
+	b.Helper()
+	config, err := b.cp.ServiceAccountConfig(b.Context(), b.namespace, name, rig.Rights{
+		Cluster: []rbacv1.PolicyRule{
+			{APIGroups: []string{"cert-manager.io", "test.dogear.dev"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"services", "persistentvolumeclaims", "configmaps", "secrets", "services/status", "persistentvolumeclaims/status"}, Verbs: []string{"get", "list", "watch", "patch"}},
+			{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"}, Verbs: []string{"get", "create", "patch"}},
+			{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		},
+		Namespaced: map[string][]rbacv1.PolicyRule{b.namespace: {
+			{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "create", "update"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
+		}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return config
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// awaitWebhook waits until admission stamps: a dry-run creation comes back
+// with a marker.
+func (b *bench) awaitWebhook(u *unstructured.Unstructured) {
+	b.Helper()
+	rigtest.Eventually(b, settle, func() error {
+		probe := u.DeepCopy()
+		probe.SetName("probe-" + u.GetName())
+		if err := b.admin.Create(b.Context(), probe, client.DryRunAll); err != nil {
+			return err
+		}
+		if probe.GetAnnotations()[b.key("state")] == "" {
+			return fmt.Errorf("a new %s is not stamped", u.GetKind())
+		}
+		return nil
+	})
 }
 
 // kinds that a test may go through, with a spec each.
@@ -186,6 +246,3 @@ func (c *calls) all() []handler.Info {
 }
 
 type request = handler.Request[*unstructured.Unstructured]
-
-var _ = rbacv1.PolicyRule{}
-var _ = corev1.Service{}

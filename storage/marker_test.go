@@ -118,6 +118,14 @@ func TestReadTakesEquivalentTexts(t *testing.T) {
 	}
 }
 
+func TestBytesThatAreNoUTF8AreReadAsEncodingJSONReadsThem(t *testing.T) {
+	t.Parallel()
+	m, err := ServicePrefix.Read(map[string]string{"dogear.dev/progress": "{\"v\":1,\"handlers\":{\"a\xff\":{\"message\":\"b\xfe\"}}}"})
+	if r, ok := m.Record("a\ufffd"); err != nil || !ok || r.Message != "b\ufffd" {
+		t.Errorf("%+v, %v", m.Progress, err)
+	}
+}
+
 func TestEmptyDocumentsAreNone(t *testing.T) {
 	t.Parallel()
 	m, err := ServicePrefix.Read(map[string]string{

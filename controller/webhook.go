@@ -49,6 +49,9 @@ type Webhook struct {
 	Fail bool
 	// Timeout is how long API servers wait, from 1 to 30 s. Default: 2 s.
 	Timeout time.Duration
+	// LameDuck is how long the server goes on answering after it was told to
+	// stop, so that API servers find another replica. Default: 3 s.
+	LameDuck time.Duration
 }
 
 // publishEvery is how often the configuration and certificates are looked at.
@@ -79,7 +82,7 @@ func (op *Operator) addWebhook(sets []*selection.Set) error {
 		return err
 	}
 	server, err := webhook.NewServer(webhook.ServerOptions{
-		Addr: w.Address, Source: source, Admitter: op.admission(sets), Metrics: counts, Log: log,
+		Addr: w.Address, Source: source, Admitter: op.admission(sets), Metrics: counts, Log: log, LameDuck: w.LameDuck,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the webhook: %w", err)

@@ -49,7 +49,7 @@ func TestErrorsAreFoundAtAnyDepth(t *testing.T) {
 			if !reflect.DeepEqual(o.Payload, any(object{"phase": "Pending"})) {
 				t.Errorf("got payload %v: want the temporary error's", o.Payload)
 			}
-			if o.Message != err.Error() || !errors.Is(o.Err, err) {
+			if o.Message != err.Error() || !errors.Is(o.Err, temporary) {
 				t.Errorf("got message %q: want the whole text", o.Message)
 			}
 		})

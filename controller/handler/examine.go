@@ -58,7 +58,7 @@ func (e *Error) examine(policy ErrorPolicy) finding {
 	if f.reason == "" {
 		f.reason = inner.reason
 	}
-	if f.after == nil {
+	if f.after == nil && inner.kind == temporary {
 		f.after = inner.after
 	}
 	f.payload = mergePayloads(inner.payload, f.payload)

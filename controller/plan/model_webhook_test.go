@@ -18,6 +18,7 @@ func (m *model) admit(old, o *object) {
 	if o.deleting || !m.differs(old, o) {
 		return
 	}
+	m.void[o.uid] = m.void[o.uid] || o.forged // admission has no memory by which to doubt it
 	read, _ := prefix.Read(o.annotations)
 	in := plan.Input{Object: o.seen(), Marker: plan.Trust(read, o.identity()), Handlers: m.handlers(o, nil)}
 	m.stamp(o, read, in)

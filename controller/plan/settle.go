@@ -68,7 +68,7 @@ func (in *Input) adopt(m storage.Marker, standings []standing) storage.Marker {
 		}
 		h := &in.Handlers[i]
 		if entry, ok := m.Entry(h.ID); !ok || entry.Digest != in.digest(h) {
-			m = in.enter(m, h.ID, in.digest(h), h.Revision)
+			m = in.enter(m, h.ID, in.digest(h), h.Revision).WithoutRecord(h.ID)
 		}
 	}
 	return m

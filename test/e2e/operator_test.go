@@ -82,7 +82,7 @@ func (b *bench) withWebhook() func(*controller.Options) {
 	return func(o *controller.Options) {
 		o.Config = b.account("operator")
 		address := freeAddress(b)
-		o.Webhook = &controller.Webhook{Address: address, URL: "https://" + address}
+		o.Webhook = &controller.Webhook{Address: address, URL: "https://" + address, LameDuck: -1}
 	}
 }
 

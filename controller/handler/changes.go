@@ -9,10 +9,10 @@ import (
 )
 
 // Changes lists the differences of two essences, sorted by path, as
-// Request.Changes has them. Maps are compared member by member, lists as a
-// whole; null is the same as absent, and 1 the same as 1.0. A name that is no
-// plain word is quoted: metadata.labels['example.com/size'].
-// The values are copies.
+// Request.Changes has them. Maps are compared member by member, also where one
+// is new or gone; lists are compared as a whole. null is the same as absent,
+// and 1 the same as 1.0. A name that is no plain word is quoted:
+// metadata.labels['example.com/size']. The values are copies.
 func Changes(old, new map[string]any) []Change {
 	changes := appendChanges(nil, "", old, new)
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
@@ -28,7 +28,7 @@ func appendChanges(changes []Change, path string, old, new map[string]any) []Cha
 		at := join(path, key)
 		from, ok := before.(map[string]any)
 		to, ok2 := after.(map[string]any)
-		if ok && ok2 {
+		if (ok || before == nil) && (ok2 || after == nil) && len(from)+len(to) > 0 {
 			changes = appendChanges(changes, at, from, to)
 		} else {
 			changes = append(changes, Change{Path: at, Old: copyValue(before), New: copyValue(after)})

@@ -17,7 +17,10 @@ func TestChanges(t *testing.T) {
 		"a value":                 {object{"spec": object{"a": "x"}}, object{"spec": object{"a": "y"}}, []Change{{"spec.a", "x", "y"}}},
 		"added and removed":       {object{"a": "x"}, object{"b": "y"}, []Change{{"a", "x", nil}, {"b", nil, "y"}}},
 		"null is absent":          {object{"a": nil}, object{}, nil},
-		"a whole map is added":    {object{}, object{"spec": object{"a": "x"}}, []Change{{"spec", nil, object{"a": "x"}}}},
+		"a whole map is added":    {object{}, object{"spec": object{"a": "x", "b": object{"c": "y"}}}, []Change{{"spec.a", nil, "x"}, {"spec.b.c", nil, "y"}}},
+		"a whole map is removed":  {object{"spec": object{"a": "x"}}, object{}, []Change{{"spec.a", "x", nil}}},
+		"an empty map is removed": {object{"spec": object{}}, object{}, []Change{{"spec", object{}, nil}}},
+		"an empty map is filled":  {object{"spec": object{}}, object{"spec": object{"a": "x"}}, []Change{{"spec.a", nil, "x"}}},
 		"an empty map is added":   {object{}, object{"spec": object{}}, []Change{{"spec", nil, object{}}}},
 		"a map becomes a value":   {object{"a": object{"b": "c"}}, object{"a": "b"}, []Change{{"a", object{"b": "c"}, "b"}}},
 		"a list as a whole":       {object{"l": []any{"a", "b"}}, object{"l": []any{"a"}}, []Change{{"l", []any{"a", "b"}, []any{"a"}}}},
@@ -55,7 +58,7 @@ func TestChanges(t *testing.T) {
 func TestChangesAreCopies(t *testing.T) {
 	t.Parallel()
 	old := object{"l": []any{object{"a": "x"}}}
-	got := Changes(old, object{"m": object{"b": "y"}})
+	got := Changes(old, object{})
 	got[0].Old.([]any)[0].(object)["a"] = "changed"
 	if old["l"].([]any)[0].(object)["a"] != "x" {
 		t.Error("a change of a Change has reached the object")

@@ -84,7 +84,7 @@ func settable(object map[string]any) map[string]any {
 		}
 	}
 	for key := range metadata {
-		if key != "labels" && key != "annotations" {
+		if key != "labels" && (key != "annotations" || len(annotations) == 0) {
 			delete(metadata, key)
 		}
 	}

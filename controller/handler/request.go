@@ -71,7 +71,7 @@ func (i *Info) Payload(handlerID string, v any) (bool, error) {
 	return true, nil
 }
 
-// Change is one difference. Lists are compared as a whole.
+// Change is one difference; a map that is new or gone shows as its members.
 type Change struct {
 	// Path names the field, such as "spec.dnsNames".
 	Path string

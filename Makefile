@@ -45,7 +45,7 @@ bin/golangci-lint: .ci/tools/go.mod .ci/tools/go.sum
 	@cd .ci/tools && CGO_ENABLED=0 $(GO) build -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 lint: bin/golangci-lint ## Run the linters.
-	bin/golangci-lint run ./...
+	bin/golangci-lint run -c .ci/golangci.yml ./...
 
 fmt: ## Format the code.
 	gofmt -w $$(git ls-files '*.go')

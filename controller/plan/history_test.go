@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
 	if !asked {
-		_ = flag.Set("rapid.checks", "3000")
+		_ = flag.Set("rapid.checks", "8000")
 	}
 	os.Exit(m.Run())
 }

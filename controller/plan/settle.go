@@ -148,11 +148,21 @@ func (in *Input) outdated(standings []standing) bool {
 			continue
 		}
 		r, recorded := in.Marker.Record(h.ID)
-		if s.adopt || (recorded && r.State == storage.Succeeded && r.Cause != storage.Delete) {
+		_, entered := in.Marker.Entry(h.ID)
+		if s.adopt || (recorded && tells(r, entered)) {
 			return true
 		}
 	}
 	return false
+}
+
+// tells whether the record of a handler with nothing left to do says of it
+// what no entry does: that it succeeded, or at least that it once did.
+func tells(r storage.Record, entered bool) bool {
+	if r.Cause == storage.Delete || r.Cause == storage.Resume || r.Essence == "" {
+		return false
+	}
+	return r.State == storage.Succeeded || !entered
 }
 
 // handle returns the marker with the current essence as handled. A handler's
@@ -176,8 +186,11 @@ func (in *Input) handle(m storage.Marker, standings []standing) storage.Marker {
 		entry, entered := h.By[handler.ID]
 		r, recorded := in.Marker.Record(handler.ID)
 		switch {
-		case recorded && r.State == storage.Succeeded && r.Cause != storage.Delete:
+		case recorded && tells(r, entered):
 			entry.Digest, entry.Revision = r.Essence, r.Revision
+			if r.State != storage.Succeeded {
+				entry.Digest = undone
+			}
 		case s.adopt:
 			entry.Digest, entry.Revision = in.digest(handler), handler.Revision
 		case !entered:

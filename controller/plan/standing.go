@@ -55,7 +55,7 @@ func (in *Input) stand(h *Handler) standing {
 	// overwrote the record that told of it. What began as Create goes on as
 	// Update where the handler is no longer declared for Create.
 	once := entered || (tried && record.State.Finished()) ||
-		(recorded && record.Cause == storage.Update) ||
+		(recorded && record.Cause == storage.Update && (tried || h.On&OnUpdate != 0)) ||
 		(tried && record.Cause == storage.Create && h.On&OnCreate == 0)
 	return in.standChanged(h, once, finished < h.Revision, record)
 }

@@ -67,13 +67,30 @@ func schemeOf(scheme *runtime.Scheme, object client.Object) *runtime.Scheme {
 	return own
 }
 
-// plain is a copy of the object as the API server sends it.
+// plain is a copy of the object as the API server sends it. What a Go type
+// writes though it was not set, such as "" for a required text, counts as absent.
 func plain(t testing.TB, object client.Object) *unstructured.Unstructured {
 	t.Helper()
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		return &unstructured.Unstructured{Object: decode(t, encode(t, u.Object))}
 	}
-	return &unstructured.Unstructured{Object: decode(t, encode(t, object))}
+	m := decode(t, encode(t, object))
+	prune(m, decode(t, encode(t, reflect.New(reflect.TypeOf(object).Elem()).Interface())))
+	return &unstructured.Unstructured{Object: m}
+}
+
+// prune takes from m what zero has as well.
+func prune(m, zero map[string]any) {
+	for key, unset := range zero {
+		child, ok := m[key].(map[string]any)
+		if deeper, ok2 := unset.(map[string]any); ok && ok2 {
+			if prune(child, deeper); len(child) == 0 {
+				delete(m, key)
+			}
+		} else if reflect.DeepEqual(m[key], unset) {
+			delete(m, key)
+		}
+	}
 }
 
 // patched is the object after a JSON merge patch.

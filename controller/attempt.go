@@ -132,7 +132,7 @@ func (p *pass) invoke(ctx context.Context, h *selection.Handler, request *handle
 	}
 	go func() { <-e.done; l.release() }()
 	p.mindBusy(h.Spec.ID, e.done)
-	if e.err != nil && ctx.Err() != nil && (errors.Is(e.err, context.Canceled) || errors.Is(e.err, handler.ErrAbandoned)) {
+	if handler.Interrupted(ctx, e.err) {
 		return o, true
 	}
 	o = handler.Classify(e.result, e.err, h.Spec.OnError)
@@ -172,7 +172,7 @@ func (p *pass) flush(ctx context.Context) {
 func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch *handler.Patch) error {
 	merge, err := patch.MergePatch()
 	if err != nil {
-		o = handler.Outcome{Kind: handler.PermanentFail, Reason: "BadPatch", Message: err.Error(), Err: err, Payload: o.Payload}
+		o = handler.BadPatch(o, err)
 	}
 	r := run{id: h.Spec.ID, due: due, at: p.clock.Now(), chance: p.chance(), payload: o.Payload, patch: merge}
 	r.outcome = planOutcome(o)

@@ -85,6 +85,9 @@ func compile(r handler.Registration, scheme *runtime.Scheme) (*Handler, schema.G
 	if r.Run == nil && r.Defaults == nil {
 		return nil, schema.GroupVersionKind{}, fmt.Errorf("handler %q: the function is nil", r.Spec.ID)
 	}
+	if r.Defaults != nil && r.Spec.On&^(handler.Create|handler.Update) != 0 {
+		return nil, schema.GroupVersionKind{}, fmt.Errorf("defaults %q: On is %s: want Create, or Create|Update", r.Spec.ID, r.Spec.On)
+	}
 	kind, err := kindOf(r, scheme)
 	if err != nil {
 		return nil, kind, err

@@ -34,7 +34,7 @@ func (p *pass) runDue(ctx context.Context) (skipped int, err error) {
 		if !ok {
 			return skipped, nil
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || !p.leads() {
 			return skipped, errStopping
 		}
 		p.ran[due.Index] = true

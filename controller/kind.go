@@ -50,6 +50,7 @@ type kind struct {
 	clock    clock.Clock
 	chance   func() float64 // in [0,1)
 	fence    func() int64
+	leads    func() bool // else another process may
 	adopts   func(h *selection.Handler, created time.Time) bool
 	enqueue  func(reconcile.Request)
 	tracker  *tracker
@@ -62,6 +63,9 @@ type kind struct {
 
 // Reconcile is one pass over one object.
 func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.Result, error) {
+	if !k.leads() {
+		return reconcile.Result{RequeueAfter: lapsedWait}, nil
+	}
 	u, wait, err := k.fetch(ctx, key)
 	if err != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, err
@@ -94,7 +98,7 @@ func (k *kind) fetch(ctx context.Context, key reconcile.Request) (u *unstructure
 		return u, 0, err
 	case err != nil:
 		return nil, 0, fmt.Errorf("read %s from the cache: %w", key, err)
-	case mem == nil || mem.uid != u.GetUID():
+	case mem == nil:
 		return u, 0, nil
 	case mem.live, older(u.GetResourceVersion(), mem.version) && k.clock.Since(mem.wrote) > cacheWait:
 		u, err = k.get(ctx, key.NamespacedName)
@@ -125,6 +129,9 @@ func (k *kind) get(ctx context.Context, key types.NamespacedName) (*unstructured
 // patch changes the object by a JSON patch. Only where the whole is wanted
 // does the server send more than metadata.
 func (k *kind) patch(ctx context.Context, key types.NamespacedName, body []byte, whole bool) (*unstructured.Unstructured, error) {
+	if !k.leads() {
+		return nil, errLapsed
+	}
 	ctx, cancel := writeContext(ctx)
 	defer cancel()
 	raw := client.RawPatch(types.JSONPatchType, body)
@@ -156,6 +163,9 @@ func (p *pass) patchStatus(ctx context.Context, ops []operation) (*unstructured.
 	}
 	if !p.subresource {
 		return p.patch(ctx, p.key.NamespacedName, body, true)
+	}
+	if !p.leads() {
+		return nil, errLapsed
 	}
 	ctx, cancel := writeContext(ctx)
 	defer cancel()

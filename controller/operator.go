@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type Operator struct {
 	schemas   *schemas
 	tracker   *tracker
 	username  string
+	lease     *lease // nil: no leader election
 	fence     atomic.Int64
 	synced    atomic.Bool
 }
@@ -141,8 +143,15 @@ func (op *Operator) newManager(cfg *rest.Config) (manager.Manager, error) {
 		GracefulShutdownTimeout:       &o.GracePeriod,
 		Controller:                    config.Controller{SkipNameValidation: new(true)},
 	}
-	if o.LeaseDuration > 0 {
-		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &o.LeaseDuration, &o.RenewDeadline, &o.RetryPeriod
+	if options.LeaderElection {
+		duration, deadline := cmp.Or(o.LeaseDuration, defaultLeaseDuration), cmp.Or(o.RenewDeadline, defaultRenewDeadline)
+		options.LeaseDuration, options.RenewDeadline = &duration, &deadline
+		options.RetryPeriod = new(cmp.Or(o.RetryPeriod, defaultRetryPeriod))
+		var err error
+		if op.lease, err = newLease(cfg, o.Namespace, op.name(), deadline, o.Clock); err != nil {
+			return nil, fmt.Errorf("set up the leader election: %w", err)
+		}
+		options.LeaderElectionResourceLockInterface = op.lease
 	}
 	m, err := manager.New(cfg, options)
 	if err != nil {

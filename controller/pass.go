@@ -87,7 +87,7 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	if err != nil && !errors.Is(err, errStopping) {
 		return p.unwritable(err)
 	}
-	p.in.Now = p.clock.Now()
+	p.in.Now = p.time()
 	d = plan.Decide(p.in)
 	p.tracker.note(p.ids, p.mem, d.States, p.in.Now)
 	if werr := p.write(ctx, d.Marker, d.Finalizer); werr != nil {
@@ -96,7 +96,7 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	p.settled()
 	switch {
 	case errors.Is(err, errStopping):
-		return 0, nil
+		return lapsedWait, nil // of no use to a process that ends
 	case len(d.Due) > skipped:
 		return time.Nanosecond, nil // a patch made handlers due that have run already
 	case d.Next.IsZero():
@@ -117,7 +117,7 @@ func (p *pass) look() error {
 	identity := selection.Identity(p.seen)
 	trusted := plan.Trust(found, identity)
 	if p.mem.attempted != nil {
-		p.mem.settleAttempt(found)
+		p.settleAttempt(found)
 	}
 	if p.mem.known == nil {
 		p.mem.known = &trusted
@@ -145,12 +145,16 @@ func (p *pass) decideOn(marker storage.Marker) error {
 		handlers[i].Adopt = p.adopts(h, created)
 	}
 	p.mem.held = object.Held
-	p.in = plan.Input{Object: object, Marker: marker, Handlers: handlers, Now: p.clock.Now()}
+	p.in = plan.Input{Object: object, Marker: marker, Handlers: handlers, Now: p.time()}
 	for i := range p.mem.unwritten {
 		p.apply(&p.mem.unwritten[i])
 	}
 	return nil
 }
+
+// time is now, as exact as an annotation holds it: a handler is told the same
+// start after a restart as before.
+func (p *pass) time() time.Time { return p.clock.Now().Truncate(time.Millisecond) }
 
 // apply adds an outcome to the marker that is decided on.
 func (p *pass) apply(r *run) {
@@ -186,15 +190,19 @@ func (p *pass) settled() {
 		}
 	}
 	p.mem.unwritten, p.mem.attempted, p.mem.refusal = nil, nil, nil
+	if p.mem.live {
+		p.memory.wroteVersion(p.mem, p.seen.GetResourceVersion(), p.clock.Now())
+	}
 	p.unblock(p.mem)
 }
 
 // settleAttempt finds out what became of a write whose fate was unknown.
-func (o *object) settleAttempt(found storage.Marker) {
-	attempted := *o.attempted
+func (p *pass) settleAttempt(found storage.Marker) {
+	attempted := *p.mem.attempted
 	attempted.Retry, attempted.Paused = found.Retry, found.Paused
 	if attempted.Equal(found) {
-		o.known, o.unwritten, o.attempted = &found, nil, nil
+		p.mem.known = &found
+		p.settled()
 	}
 }
 

@@ -16,7 +16,7 @@ const (
 	refused      // not stored: a guard failed, or the server won't have it
 	gone         // the object is no more
 	unknown      // stored or not: a time-out, a broken connection, a failing server
-	denied       // no rights, or too many requests: not stored, for now
+	denied       // no rights, too many requests, or not the leader: not stored, for now
 )
 
 func fateOf(err error) fate {
@@ -25,6 +25,8 @@ func fateOf(err error) fate {
 		return stored
 	case apierrors.IsNotFound(err):
 		return gone
+	case errors.Is(err, errLapsed):
+		return denied
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err):
 		return denied
 	case apierrors.IsConflict(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
@@ -37,6 +39,9 @@ func fateOf(err error) fate {
 // safeText describes an error of the API server without the values that its
 // text may repeat: the texts of validation hold whole objects.
 func safeText(err error) string {
+	if errors.Is(err, errLapsed) {
+		return errLapsed.Error()
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return "the API server did not answer"

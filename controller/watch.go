@@ -24,6 +24,10 @@ import (
 	"github.com/dogear-dev/dogear/controller/selection"
 )
 
+// forever is longer than any process lives. A cache that cannot be filled, for
+// want of a right or of the kind itself, holds up its own kind alone.
+const forever = 100 * 365 * 24 * time.Hour
+
 // control runs the controllers of all kinds until ctx, which is that of the
 // Lease, ends.
 func (op *Operator) control(ctx context.Context, sets []*selection.Set) error {
@@ -50,13 +54,9 @@ func (op *Operator) control(ctx context.Context, sets []*selection.Set) error {
 // watch handles the objects of one kind until ctx ends. A kind that the server
 // doesn't know yet is waited for.
 func (op *Operator) watch(ctx context.Context, set *selection.Set, ledger *ledger) error {
-	mapping, err := op.awaitKind(ctx, set)
+	subresource, err := op.awaitKind(ctx, set)
 	if err != nil {
 		return ignoreEnd(ctx, err)
-	}
-	subresource, err := hasStatus(op.discovery, mapping)
-	if err != nil {
-		return err
 	}
 	informers, err := op.newCache(set)
 	if err != nil {
@@ -69,7 +69,8 @@ func (op *Operator) watch(ctx context.Context, set *selection.Set, ledger *ledge
 		MaxConcurrentReconciles: op.options.Workers,
 		SkipNameValidation:      new(true),
 		Logger:                  op.options.Log.WithValues("kind", set.Kind.Kind),
-		CacheSyncTimeout:        10 * time.Minute,
+		CacheSyncTimeout:        forever,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBlocked),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controller of %s: %w", set.Kind, err)
@@ -106,19 +107,22 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// awaitKind waits until the API server serves the kind.
-func (op *Operator) awaitKind(ctx context.Context, set *selection.Set) (mapping *meta.RESTMapping, err error) {
+// awaitKind waits until the API server serves the kind, and tells whether it
+// has a status subresource.
+func (op *Operator) awaitKind(ctx context.Context, set *selection.Set) (subresource bool, err error) {
 	told := false
 	err = wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(context.Context) (bool, error) {
-		var e error
-		mapping, e = op.manager.GetRESTMapper().RESTMapping(set.Kind.GroupKind(), set.Kind.Version)
+		mapping, e := op.manager.GetRESTMapper().RESTMapping(set.Kind.GroupKind(), set.Kind.Version)
+		if e == nil {
+			subresource, e = hasStatus(op.discovery, mapping)
+		}
 		if e != nil && !told {
 			told = true
 			op.options.Log.Info("Waiting for the kind to be served: is its CRD installed?", "kind", set.Kind.String(), "error", e.Error())
 		}
 		return e == nil, nil
 	})
-	return mapping, err
+	return subresource, err
 }
 
 // hasStatus tells whether the kind has a status subresource.
@@ -167,7 +171,7 @@ func (op *Operator) newKind(set *selection.Set, cached client.Reader, ledger *le
 		set: set, prefix: op.prefix, budget: op.options.Budget,
 		cached: cached, client: op.client, schemas: op.schemas,
 		recorder: op.manager.GetEventRecorder(fieldManager),
-		clock:    op.options.Clock, chance: chance, fence: op.fence.Load, adopts: ledger.adopts,
+		clock:    op.options.Clock, chance: chance, fence: op.fence.Load, leads: op.lease.held, adopts: ledger.adopts,
 		tracker: op.tracker, memory: newMemory(),
 		enqueue: func(reconcile.Request) {},
 	}

@@ -2,6 +2,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -14,5 +15,12 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
+	if text := os.Getenv(programEnv); text != "" {
+		if err := runProgram(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	rigtest.Main(m, rigtest.WithTestCRDs(), rigtest.WithCertManagerCRDs())
 }

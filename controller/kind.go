@@ -126,6 +126,27 @@ func (k *kind) get(ctx context.Context, key types.NamespacedName) (*unstructured
 	return u, nil
 }
 
+// managed reads which fields of an object were set under our name.
+func (k *kind) managed(ctx context.Context, key types.NamespacedName) (map[string]any, error) {
+	partial := &metav1.PartialObjectMetadata{}
+	partial.SetGroupVersionKind(k.set.Kind)
+	if err := k.client.Get(ctx, key, partial); err != nil {
+		return nil, fmt.Errorf("read the managed fields of %s: %w", key, err)
+	}
+	all := map[string]any{}
+	for _, entry := range partial.ManagedFields {
+		var fields map[string]any
+		if entry.Manager != fieldManager || entry.FieldsV1 == nil {
+			continue
+		}
+		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+			return nil, fmt.Errorf("read the managed fields of %s: %w", key, err)
+		}
+		all = mergeMap(all, fields)
+	}
+	return all, nil
+}
+
 // patch changes the object by a JSON patch. Only where the whole is wanted
 // does the server send more than metadata.
 func (k *kind) patch(ctx context.Context, key types.NamespacedName, body []byte, whole bool) (*unstructured.Unstructured, error) {

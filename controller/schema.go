@@ -172,6 +172,9 @@ func (p *published) keepsValue(n *node, value any) bool {
 	}
 	switch value := value.(type) {
 	case map[string]any:
+		if n.Type != "" && n.Type != "object" {
+			return false
+		}
 		for key, item := range value {
 			child, free := p.member(n, key)
 			if !free && (child == nil || !p.keepsValue(child, item)) {

@@ -5,22 +5,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
+	"regexp"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/dogear-dev/dogear/controller/handler"
 	"github.com/dogear-dev/dogear/controller/selection"
 	"github.com/dogear-dev/dogear/storage"
 )
 
-// statusItem is what one handler's outcome changes in .status.
+// statusItem is one change of .status: of a handler's payload, or of its
+// condition.
 type statusItem struct {
 	handler *selection.Handler
-	ops     []operation
-	payload any // what .status must show afterwards; nil: nothing to check
+	// edit makes the change. It says no where there is no place for it.
+	edit func(*statusEdit) bool
+	// payload is what .status must show afterwards; nil: nothing to check.
+	payload any
 }
 
 // writeStatus writes the payloads of outcomes that .status is to keep, and
@@ -29,80 +31,111 @@ type statusItem struct {
 // payload.
 func (p *pass) writeStatus(ctx context.Context, marker storage.Marker) (storage.Marker, error) {
 	var items []statusItem
+	var stale []*selection.Handler // whose last payload must not stay in .status
 	for _, r := range p.latest() {
 		h := p.handler(r.id)
 		if h == nil {
 			continue
 		}
-		item := statusItem{handler: h}
 		switch {
 		case r.payload == nil:
 		case isEmpty(r.payload):
 			marker = marker.WithStatus(r.id, nil)
-			if _, ok := nested(p.seen.Object, h.StatusPath()); ok && p.keeps(ctx, h, r.payload) {
-				item.ops = []operation{remove(pointer(append([]string{"status"}, h.StatusPath()...)...))}
-			}
+			stale = append(stale, h)
 		case p.keeps(ctx, h, r.payload):
 			marker = marker.WithStatus(r.id, nil)
-			if have, ok := nested(p.seen.Object, h.StatusPath()); !ok || !sameJSON(have, r.payload) {
-				item.ops, item.payload = statusOps(p.seen, h.StatusPath(), r.payload), r.payload
-			}
+			items = append(items, statusItem{h, func(e *statusEdit) bool { return e.set(h.StatusPath(), r.payload) }, r.payload})
 		default:
 			marker = p.toAnnotation(marker, h, r.payload)
+			stale = append(stale, h)
 		}
-		if item.ops = append(item.ops, p.conditionOps(ctx, h, r)...); len(item.ops) > 0 {
-			items = append(items, item)
-		}
+		items = p.addCondition(ctx, items, h, r)
 	}
-	if len(items) == 0 {
-		return marker, nil
+	items, err := p.addRemovals(ctx, items, stale)
+	if err != nil {
+		return marker, err
 	}
 	lost, err := p.sendStatus(ctx, items)
+	stale = nil
 	for _, item := range lost {
 		marker = p.toAnnotation(marker, item.handler, item.payload)
+		stale = append(stale, item.handler)
+	}
+	if err != nil || len(stale) == 0 {
+		return marker, err
+	}
+	if items, err = p.addRemovals(ctx, nil, stale); err == nil {
+		_, err = p.sendStatus(ctx, items)
 	}
 	return marker, err
+}
+
+// addRemovals adds the removal of payloads that were written to .status
+// earlier. What somebody else has written there, as the owner of a field that
+// happens to bear the handler's name, is not touched.
+func (p *pass) addRemovals(ctx context.Context, items []statusItem, stale []*selection.Handler) ([]statusItem, error) {
+	var managed map[string]any
+	for _, h := range stale {
+		path := h.StatusPath()
+		if _, ok := nested(p.seen.Object, path); !ok || h.Spec.Status.Target == handler.Annotation {
+			continue
+		}
+		if managed == nil {
+			var err error
+			if managed, err = p.managed(ctx, p.key.NamespacedName); err != nil {
+				return nil, err
+			}
+		}
+		if owned(managed, append([]string{"status"}, path...)) {
+			items = append(items, statusItem{h, func(e *statusEdit) bool { e.remove(path); return true }, nil})
+		}
+	}
+	return items, nil
 }
 
 // sendStatus sends all items in one request, and each on its own if the server
 // refuses them together. It returns those whose payload .status did not keep.
 func (p *pass) sendStatus(ctx context.Context, items []statusItem) (lost []statusItem, err error) {
-	ops := []operation{testUID(p.mem.uid)}
+	edit := editStatus(p.seen)
+	var sent []statusItem
 	for _, item := range items {
-		ops = append(ops, item.ops...)
-	}
-	reply, err := p.patchStatus(ctx, ops)
-	if p.refusedForGood(err) {
-		if len(items) == 1 {
-			return onlyPayloads(items), nil
+		if item.edit(edit) {
+			sent = append(sent, item)
+		} else {
+			lost = append(lost, item)
 		}
-		for i := range items {
-			l, err := p.sendStatus(ctx, items[i:i+1])
+	}
+	if len(edit.ops) == 0 {
+		return lost, nil
+	}
+	reply, err := p.patchStatus(ctx, append([]operation{testUID(p.mem.uid)}, edit.ops...))
+	switch {
+	case p.refusedForGood(err) && len(sent) > 1:
+		for i := range sent {
+			l, err := p.sendStatus(ctx, sent[i:i+1])
 			if lost = append(lost, l...); err != nil {
 				return lost, err
 			}
 		}
 		return lost, nil
-	}
-	if err != nil {
-		return nil, err
+	case p.refusedForGood(err):
+		if sent[0].payload != nil {
+			return append(lost, sent...), nil
+		}
+		p.log.Info("The server refuses a change of status", "handler", sent[0].handler.Spec.ID, "error", safeText(err))
+		return lost, nil
+	case err != nil:
+		return lost, err
 	}
 	if err := p.tookStatus(reply); err != nil {
-		return nil, err
+		return lost, err
 	}
-	for _, item := range items {
+	for _, item := range sent {
 		if have, ok := nested(reply.Object, item.handler.StatusPath()); item.payload != nil && !(ok && contains(have, item.payload)) {
 			lost = append(lost, item)
 		}
 	}
 	return lost, nil
-}
-
-func onlyPayloads(items []statusItem) []statusItem {
-	if items[0].payload == nil {
-		return nil // a condition that the server won't have
-	}
-	return items
 }
 
 func isEmpty(payload any) bool {
@@ -131,8 +164,8 @@ func (p *pass) keeps(ctx context.Context, h *selection.Handler, payload any) boo
 	}
 	published, err := p.schemas.of(ctx, p.set.Kind)
 	if err != nil {
-		p.log.V(1).Info("The schema cannot be read: payloads go to the annotation", "error", err.Error())
-		return false
+		p.log.V(1).Info("The schema cannot be read: the server's reply must tell what it keeps", "error", err.Error())
+		return true
 	}
 	return published.keeps(h.StatusPath(), payload)
 }
@@ -157,8 +190,7 @@ func (p *pass) toAnnotation(marker storage.Marker, h *selection.Handler, payload
 		p.reportOnce(p.seen, "large/"+h.Spec.ID, warning, ReasonTooLarge,
 			"The payload of handler %q has %d bytes: at most %d fit in the annotation", h.Spec.ID, len(text), limit)
 		text = storage.TooLarge(len(text))
-	}
-	if _, there := p.found.Status[h.Spec.ID]; !there && h.Spec.Status.Target == handler.Auto {
+	} else if _, there := p.found.Status[h.Spec.ID]; !there && h.Spec.Status.Target == handler.Auto {
 		statusFallbacks.Inc()
 		p.reportOnce(p.seen, "fallback/"+h.Spec.ID, normal, ReasonStatusFallback,
 			"The schema of %s does not keep the payload of handler %q in .status: it is in the annotation %s",
@@ -167,59 +199,25 @@ func (p *pass) toAnnotation(marker storage.Marker, h *selection.Handler, payload
 	return marker.WithStatus(h.Spec.ID, text)
 }
 
-// statusOps put a value at a path below status, whole.
-func statusOps(u *unstructured.Unstructured, path []string, value any) []operation {
-	var ops []operation
-	full := append([]string{"status"}, path...)
-	at := u.Object
-	for i, name := range full[:len(full)-1] {
-		child, ok := at[name].(map[string]any)
-		if !ok {
-			// What is missing is built whole, if it is still missing.
-			for j := len(full) - 1; j > i; j-- {
-				value = map[string]any{full[j]: value}
-			}
-			return append(ops, test(pointer(full[:i+1]...), null{}), add(pointer(full[:i+1]...), value))
-		}
-		at = child
-	}
-	return append(ops, add(pointer(full...), value))
-}
-
-// conditionOps keep the condition of a handler's name, where the schema has a
-// list for it. An unchanged condition is no reason to write.
-func (p *pass) conditionOps(ctx context.Context, h *selection.Handler, r run) []operation {
-	name := h.Spec.Status.Condition
-	if name == "" {
-		return nil
+// addCondition adds the change of the condition that the handler keeps, where
+// the schema has a list for it.
+func (p *pass) addCondition(ctx context.Context, items []statusItem, h *selection.Handler, r run) []statusItem {
+	if h.Spec.Status.Condition == "" {
+		return items
 	}
 	published, err := p.schemas.of(ctx, p.set.Kind)
 	if err != nil || !published.hasConditions() {
-		return nil
+		return items
 	}
 	record, _ := p.in.Marker.Record(r.id)
-	condition := p.condition(name, r, record)
-	list, _ := nested(p.seen.Object, []string{"conditions"})
-	items, _ := list.([]any)
-	for i, item := range items {
-		have, _ := item.(map[string]any)
-		if have["type"] != name {
-			continue
-		}
-		if have["status"] == condition["status"] && have["reason"] == condition["reason"] && have["message"] == condition["message"] {
-			return nil
-		}
-		if have["status"] == condition["status"] && have["lastTransitionTime"] != nil {
-			condition["lastTransitionTime"] = have["lastTransitionTime"]
-		}
-		path := "/status/conditions/" + strconv.Itoa(i)
-		return []operation{test(path+"/type", name), replace(path, condition)}
-	}
-	if len(items) > 0 {
-		return []operation{add("/status/conditions/-", condition)}
-	}
-	return statusOps(p.seen, []string{"conditions"}, []any{condition})
+	return append(items, statusItem{handler: h, edit: func(e *statusEdit) bool {
+		e.setCondition(p.condition(h.Spec.Status.Condition, r, record))
+		return true
+	}})
 }
+
+// validReason is what the API conventions allow as the reason of a condition.
+var validReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 func (p *pass) condition(name string, r run, record storage.Record) map[string]any {
 	status, reason, message := "Unknown", string(r.outcome.State), record.Message
@@ -229,7 +227,7 @@ func (p *pass) condition(name string, r run, record storage.Record) map[string]a
 	case record.State == storage.Failed:
 		status, reason = "False", string(storage.Failed)
 	}
-	if record.Reason != "" && status != "True" {
+	if validReason.MatchString(record.Reason) && status != "True" {
 		reason = record.Reason
 	}
 	return map[string]any{
@@ -244,6 +242,8 @@ func (p *pass) payloads() map[string]json.RawMessage {
 	for _, h := range p.set.Handlers {
 		if text, ok := p.in.Marker.Status[h.Spec.ID]; ok {
 			out[h.Spec.ID] = text
+		} else if h.Spec.Status.Target == handler.Annotation {
+			continue
 		} else if value, ok := nested(p.seen.Object, h.StatusPath()); ok {
 			out[h.Spec.ID] = storage.AppendCanonical(nil, value)
 		}

@@ -43,6 +43,7 @@ type ControlPlane struct {
 	authority *authority
 	admin     pair
 	processes map[Name]*Process
+	keep      bool // the data stays after Stop
 	client    func() (client.Client, error)
 }
 
@@ -84,7 +85,7 @@ func start(ctx context.Context, options Options) (*ControlPlane, error) {
 
 // prepare makes folders, ports and certificates; nothing runs yet.
 func prepare(options Options) (*ControlPlane, error) {
-	cp := &ControlPlane{options: options, processes: map[Name]*Process{}}
+	cp := &ControlPlane{options: options, processes: map[Name]*Process{}, keep: options.Dir != ""}
 	cp.client = sync.OnceValues(cp.newClient)
 	var err error
 	if cp.dir, err = dataDir(options.Dir); err != nil {
@@ -130,8 +131,11 @@ func (cp *ControlPlane) Process(name Name) *Process { return cp.processes[name] 
 // Dir returns the folder with data, certificates (ca.crt) and logs.
 func (cp *ControlPlane) Dir() string { return cp.dir }
 
-// Stop kills all processes and removes the data, unless Options.Dir was set.
-// It may be called again.
+// Keep lets Stop leave the data and logs, for a look at what failed.
+func (cp *ControlPlane) Keep() { cp.keep = true }
+
+// Stop kills all processes and removes the data, unless Options.Dir was set or
+// Keep called. It may be called again.
 func (cp *ControlPlane) Stop() error {
 	var errs []error
 	for _, name := range []Name{ControllerManager, APIServer, Etcd} {
@@ -139,7 +143,7 @@ func (cp *ControlPlane) Stop() error {
 			errs = append(errs, process.Kill())
 		}
 	}
-	if cp.options.Dir == "" {
+	if !cp.keep {
 		errs = append(errs, os.RemoveAll(cp.dir))
 	}
 	return errors.Join(errs...)

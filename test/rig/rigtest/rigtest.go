@@ -13,15 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/test/rig"
 )
@@ -85,11 +81,10 @@ func Main(m *testing.M, options ...Option) {
 }
 
 func finish(code int) error {
-	dir := shared.cp.Dir()
-	if code == 0 || os.Getenv(keepEnv) == "" {
-		return errors.Join(shared.cp.Stop(), os.RemoveAll(dir))
+	if code != 0 && os.Getenv(keepEnv) != "" {
+		shared.cp.Keep()
+		fmt.Fprintln(os.Stderr, "rigtest: logs and data are kept in", shared.cp.Dir())
 	}
-	fmt.Fprintln(os.Stderr, "rigtest: logs and data are kept in", dir)
 	return shared.cp.Stop()
 }
 
@@ -109,13 +104,6 @@ func ControlPlane(t testing.TB) *rig.ControlPlane {
 }
 
 func start(s *setup) (*rig.ControlPlane, error) {
-	if s.options.Dir == "" {
-		dir, err := os.MkdirTemp("", "dogear-rig-"+fmt.Sprint(os.Getpid())+"-")
-		if err != nil {
-			return nil, err
-		}
-		s.options.Dir = dir // so that it can outlive Stop
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	cp, err := rig.Start(ctx, s.options)
@@ -128,58 +116,11 @@ func start(s *setup) (*rig.ControlPlane, error) {
 			err = cp.InstallCRDs(ctx, crds...)
 		}
 		if err != nil {
-			return cp, errors.Join(err, cp.Stop())
+			return nil, errors.Join(err, cp.Stop())
 		}
+	}
+	if manager := cp.Process(rig.ControllerManager); manager != nil && len(s.crds) > 0 {
+		return cp, manager.Restart(ctx) // so that it knows the CRDs now, not in 30 s
 	}
 	return cp, nil
-}
-
-// Client returns the administrator's client (rig.ControlPlane.Client).
-func Client(t testing.TB) client.Client {
-	t.Helper()
-	admin, err := ControlPlane(t).Client()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return admin
-}
-
-// Namespace makes a namespace for the test and returns its name. It stays: the
-// whole control plane goes after the last test.
-func Namespace(t testing.TB) string {
-	t.Helper()
-	prefix := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(t.Name()))
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix[:min(len(prefix), 50)] + "-"}}
-	if err := Client(t).Create(t.Context(), namespace); err != nil {
-		t.Fatalf("make a namespace: %v", err)
-	}
-	return namespace.Name
-}
-
-// Eventually calls done every 25 ms until it returns nil, and fails the test
-// at the timeout, with the last error. done gets no deadline of its own: give
-// its requests t.Context or a shorter one.
-func Eventually(t testing.TB, timeout time.Duration, done func() error) {
-	t.Helper()
-	deadline := time.After(timeout)
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		err := done()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("not within %v: %v", timeout, err)
-		case <-t.Context().Done():
-			t.Fatalf("test ended while waiting: %v", err)
-		case <-tick.C:
-		}
-	}
 }

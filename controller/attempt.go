@@ -159,12 +159,17 @@ func (p *pass) mindBusy(id string, done <-chan struct{}) {
 	go func() { <-done; p.enqueue(p.key) }()
 }
 
-// flush writes what is finished. If that fails, the write at the end of the
-// pass finds out.
+// flush writes what is finished, and goes on from what is written then: with
+// the payloads that have found their place. If that fails, the write at the end
+// of the pass finds out.
 func (p *pass) flush(ctx context.Context) {
 	d := plan.Decide(p.in)
-	if err := p.write(ctx, d.Marker, plan.Keep); err == nil {
-		p.settled()
+	if err := p.write(ctx, d.Marker, plan.Keep); err != nil {
+		return
+	}
+	p.settled()
+	if err := p.look(); err != nil {
+		p.log.V(1).Info("The object cannot be read after a write", "error", err.Error())
 	}
 }
 

@@ -1,0 +1,49 @@
+package webhook
+
+import (
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// upToDate tells whether the configuration in the cluster does what is wanted.
+// Foreign labels and annotations don't count, nor do namespaces that somebody
+// excluded besides: some clusters add such an expression to every webhook (AKS
+// does), and to take it out would be a fight without an end.
+func upToDate(have, want *admissionregistrationv1.MutatingWebhookConfiguration) bool {
+	for key, value := range want.Labels {
+		if got, ok := have.Labels[key]; !ok || got != value {
+			return false
+		}
+	}
+	return slices.EqualFunc(have.Webhooks, want.Webhooks, sameWebhook)
+}
+
+func sameWebhook(have, want admissionregistrationv1.MutatingWebhook) bool {
+	if have.NamespaceSelector == nil || want.NamespaceSelector == nil {
+		return equality.Semantic.DeepEqual(have, want)
+	}
+	if !narrows(have.NamespaceSelector, want.NamespaceSelector) {
+		return false
+	}
+	have.NamespaceSelector = want.NamespaceSelector
+	return equality.Semantic.DeepEqual(have, want)
+}
+
+// narrows tells whether have is want and maybe more requirements.
+func narrows(have, want *metav1.LabelSelector) bool {
+	if !equality.Semantic.DeepEqual(have.MatchLabels, want.MatchLabels) {
+		return false
+	}
+	for _, requirement := range want.MatchExpressions {
+		same := func(other metav1.LabelSelectorRequirement) bool {
+			return equality.Semantic.DeepEqual(requirement, other)
+		}
+		if !slices.ContainsFunc(have.MatchExpressions, same) {
+			return false
+		}
+	}
+	return true
+}

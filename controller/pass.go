@@ -94,6 +94,9 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 		return p.unwritable(werr)
 	}
 	p.settled()
+	for _, i := range d.Expired {
+		report(p.recorder, p.seen, warning, ReasonFailed, "Handler %q failed for good: the process ended during its last attempt", p.ids[i])
+	}
 	switch {
 	case errors.Is(err, errStopping):
 		return lapsedWait, nil // of no use to a process that ends

@@ -13,14 +13,19 @@
 set -eu
 cd "$(dirname "$0")"
 here=$(pwd) root=$(cd ../.. && pwd) bin=$(cd ../.. && pwd)/bin
-kubernetes=v1.37.2
 
 check=no
 if [ "${1:-}" = -n ]; then check=yes; shift; fi
 [ $# -gt 0 ] || set -- etcd kube-apiserver kube-controller-manager kubectl crds
 
+# version prints the version of a module as go.mod pins it.
+version() { sed -n "s|^[[:space:]]*$1 \(v[^ ]*\).*|\1|p" go.mod; }
+
+kubernetes=$(version k8s.io/kubernetes) minor=${kubernetes#v1.} v=k8s.io/component-base/version
+flags="-s -w -X $v.gitVersion=$kubernetes -X $v.gitMajor=1 -X $v.gitMinor=${minor%%.*} -X $v.gitTreeState=clean"
+flags="$flags -X helm.sh/helm/v4/internal/version.version=$(version helm.sh/helm/v4)"
 pins=$(cat go.mod go.sum | git hash-object --stdin)
-pins="$pins $kubernetes $(go env GOVERSION GOOS GOARCH | tr '\n' ' ')"
+pins="$pins $(go env GOVERSION GOOS GOARCH | tr '\n' ' ')$flags"
 certmanager=$(sed -n 's|.*\(github.com/cert-manager/cert-manager v[^ ]*\).*|\1|p' "$root/go.mod")
 
 package() {
@@ -58,14 +63,12 @@ lock() {
 
 # compile builds a program and says every 20 s how far it is.
 compile() {
-	v=k8s.io/component-base/version
-	flags="-s -w -X $v.gitVersion=$kubernetes -X $v.gitMajor=1 -X $v.gitMinor=37 -X $v.gitTreeState=clean"
 	CGO_ENABLED=0 go build -v -trimpath -buildvcs=false -ldflags "$flags" -o "$tmp/$1" "$(package "$1")" 2>"$tmp/log" &
 	job=$! start=$(date +%s) beat=0
 	while kill -0 $job 2>/dev/null; do
 		sleep 1
 		beat=$((beat + 1))
-		[ $((beat % 20)) -ne 0 ] || echo "       $1: $(wc -l <"$tmp/log") packages compiled in $(took "$start")"
+		[ $((beat % 20)) -ne 0 ] || echo "       $1: $(took "$start"), $(wc -l <"$tmp/log") packages compiled; linking comes last"
 	done
 	wait $job || { tail -30 "$tmp/log" >&2; return 1; } # -v names packages there, and errors come last
 	job=

@@ -56,11 +56,11 @@ func readBody(r *http.Request, limit int64, reserved *reservation) ([]byte, *ref
 	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	size := min(firstRead, limit)
+	most := limit + 1 // room to see the end without growing
 	if r.ContentLength >= 0 {
-		size = min(size, r.ContentLength)
+		most = r.ContentLength + 1
 	}
-	size++ // room to see the end without growing
+	size := min(firstRead, most)
 	if !reserved.growTo(size) {
 		return nil, busy
 	}
@@ -71,6 +71,8 @@ func readBody(r *http.Request, limit int64, reserved *reservation) ([]byte, *ref
 		switch {
 		case int64(len(body)) > limit:
 			return nil, tooLarge
+		case int64(len(body)) == most:
+			return nil, invalid("the body is longer than announced")
 		case errors.Is(err, io.EOF):
 			return body, nil
 		case err != nil:
@@ -79,7 +81,7 @@ func readBody(r *http.Request, limit int64, reserved *reservation) ([]byte, *ref
 		if len(body) < cap(body) {
 			continue
 		}
-		size = min(2*int64(cap(body)), limit+1)
+		size = min(2*int64(cap(body)), most)
 		if !reserved.growTo(size) {
 			return nil, busy
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -47,7 +46,10 @@ something else failed, 2 for wrong usage, 130 after Ctrl-C.
 			case "json":
 				options.JSON = true
 			default:
-				return fmt.Errorf("%w: --output is %q: want text or json", errUsage, output)
+				return wrongUsage("--output is %q: want text or json", output)
+			}
+			if options.Timeout <= 0 {
+				return wrongUsage("--timeout is %s: want more than 0", options.Timeout)
 			}
 			quiet()
 			options.Stdout, options.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()

@@ -37,13 +37,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, defaults 
 }
 
 func status(err error) int {
-	var s signaled
+	var (
+		s signaled
+		u usageError
+	)
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &s):
 		return 128 + int(s.signal)
-	case errors.Is(err, errUsage):
+	case errors.As(err, &u):
 		return exitUsage
 	}
 	return exitFailed

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -18,8 +17,12 @@ const environment = `Environment:
   KUBEBUILDER_ASSETS   folder with etcd, kube-apiserver and kubectl, used first
   NO_COLOR             if set, no colours and no icons`
 
-// errUsage is in the chain of errors in how the program was called.
-var errUsage = errors.New("wrong usage")
+// usageError is an error in how the program was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func wrongUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // newRoot builds the command line. defaults are the demo's options that no flag
 // sets.
@@ -42,10 +45,11 @@ reached is kept in annotations.
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true, // the error says what to do
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w: %w: see '%s --help'", errUsage, err, cmd.CommandPath())
+		return wrongUsage("%w: see '%s --help'", err, cmd.CommandPath())
 	})
 	root.AddCommand(newDemo(defaults), newOperator(), newVersion())
 	return root
@@ -60,12 +64,12 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		hint = fmt.Sprintf("did you mean %q?", like[0])
 	}
-	return fmt.Errorf("%w: there is no command %q: %s", errUsage, args[0], hint)
+	return wrongUsage("there is no command %q: %s", args[0], hint)
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%w: %s takes no arguments, but got %q", errUsage, cmd.CommandPath(), args)
+		return wrongUsage("%s takes no arguments, but got %q", cmd.CommandPath(), args)
 	}
 	return nil
 }

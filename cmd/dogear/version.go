@@ -38,7 +38,7 @@ func newVersion() *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), b)
 				return err
 			}
-			return fmt.Errorf("%w: --output is %q: want text or json", errUsage, output)
+			return wrongUsage("--output is %q: want text or json", output)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -51,13 +50,6 @@ func (o Options) withDefaults() Options {
 		o.Expected = DefaultExpected()
 	}
 	return o
-}
-
-func (o Options) validate() error {
-	if o.Timeout < 0 {
-		return fmt.Errorf("--timeout is %s: want more than 0", o.Timeout)
-	}
-	return nil
 }
 
 // objects is the namespace of the user's objects, system that of the operator,

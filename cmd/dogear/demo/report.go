@@ -206,9 +206,7 @@ func (d *demo) summary(r *Report) []string {
 	lines := []string{"", fmt.Sprintf("%s, after %.1f s.", verdict, r.Seconds)}
 	add := func(name, text string) { lines = append(lines, fmt.Sprintf("  %-14s%s", name, text)) }
 	add("handler runs", runsText(r.Runs))
-	for _, w := range r.Writes {
-		add("writes", writesText(w))
-	}
+	add("API writes", writesText(r.Writes))
 	add("events", eventsText(r.Events))
 	if d.options.Keep {
 		lines = append(lines, "", "All goes on running until Ctrl-C. In another terminal:")
@@ -236,12 +234,13 @@ func runsText(runs map[string]map[string]int) string {
 	return fmt.Sprintf("%d (%s)", sum, strings.Join(words, ", "))
 }
 
-func writesText(w WriteReport) string {
-	text := fmt.Sprintf("%d for %d %s", w.Main+w.Status, w.Objects, w.Resource)
-	if w.Objects > 0 {
-		text += fmt.Sprintf(": %.1f for each, says the API server", float64(w.Main+w.Status)/float64(w.Objects))
+func writesText(writes []WriteReport) string {
+	var words []string
+	for _, w := range writes {
+		n := w.Main + w.Status
+		words = append(words, fmt.Sprintf("%d to %d %s (%.1f each)", n, w.Objects, w.Resource, float64(n)/float64(max(w.Objects, 1))))
 	}
-	return text
+	return strings.Join(words, ", ")
 }
 
 func eventsText(events map[string]int) string {

@@ -35,7 +35,7 @@ type demo struct {
 }
 
 // errTimeout is the cause of a context that Options.Timeout has ended.
-var errTimeout = errors.New("the time is over")
+var errTimeout = errors.New("not ready yet")
 
 // errDied is in the chain of a cause when a part of the operator has ended.
 var errDied = errors.New("ended before its time")
@@ -45,9 +45,6 @@ var errDied = errors.New("ended before its time")
 // only kept.
 func Run(ctx context.Context, options Options) (err error) {
 	options = options.withDefaults()
-	if err := options.validate(); err != nil {
-		return err
-	}
 	prefix, err := storage.PrefixFor(options.domain())
 	if err != nil {
 		return err
@@ -57,7 +54,7 @@ func Run(ctx context.Context, options Options) (err error) {
 		return err
 	}
 	d.view = newView(options, d.begin)
-	defer func() { err = d.tidy(err) }()
+	defer func() { err = d.tidy(ctx, err) }()
 	life, cancel := context.WithCancelCause(ctx)
 	defer d.stop(cancel)
 
@@ -89,6 +86,9 @@ func (d *demo) play(life context.Context, cancel context.CancelCauseFunc) error 
 		{"admission", func() (string, error) { return d.awaitAdmission(ctx) }},
 	} {
 		if err := d.view.step(step.name, step.do); err != nil {
+			if errors.Is(context.Cause(ctx), errTimeout) {
+				err = errTimeout
+			}
 			return d.explain(ctx, fmt.Errorf("%s: %w", step.name, err))
 		}
 	}
@@ -222,7 +222,11 @@ func (d *demo) say(format string, args ...any) { d.view.say(fmt.Sprintf(format, 
 
 // keep leaves all running until ctx ends, and tells of changes by lines.
 func (d *demo) keep(ctx context.Context, played error) error {
+	d.view.goOn()
 	<-ctx.Done()
+	if !d.options.JSON {
+		fmt.Fprintln(d.options.Stdout, "\nEnding the operator and the control plane.")
+	}
 	if cause := context.Cause(ctx); errors.Is(cause, errDied) {
 		return cause
 	}
@@ -242,12 +246,14 @@ func (d *demo) stop(cancel context.CancelCauseFunc) {
 	}
 }
 
-// tidy removes the folder that nobody asked for, and else tells where the logs are.
-func (d *demo) tidy(err error) error {
-	switch {
-	case err == nil && d.options.Dir == "":
-		return os.RemoveAll(d.dir)
-	case err == nil || errors.Is(err, context.Canceled):
+// tidy removes the folder that nobody asked for, unless something went wrong,
+// and then tells where the logs are.
+func (d *demo) tidy(ctx context.Context, err error) error {
+	interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	if d.options.Dir == "" && (err == nil || interrupted || d.cp == nil) {
+		return errors.Join(err, os.RemoveAll(d.dir))
+	}
+	if err == nil || interrupted {
 		return err
 	}
 	return fmt.Errorf("%w\nlogs: %s", err, d.dir)

@@ -28,6 +28,7 @@ type screen struct {
 	since   time.Time
 	board   *board
 	painted []string // what is below
+	after   *lines   // what goes on after the end
 
 	stop func()
 }
@@ -64,7 +65,7 @@ func (s *screen) step(name string, do func() (string, error)) error {
 	detail, err := do()
 	s.begins("", time.Time{})
 	if err == nil {
-		s.say(fmt.Sprintf("%s%s  %s %s", s.style.paint(green, s.style.icon("✓")), pad(name, 14), pad(detail, 40),
+		s.say(fmt.Sprintf("%s%s %s %s", s.style.paint(green, s.style.icon("✓")), pad(name, 13), pad(detail, 54),
 			s.style.paint(faint, fmt.Sprintf("%5.1f s", time.Since(began).Seconds()))))
 	}
 	return err
@@ -76,7 +77,14 @@ func (s *screen) begins(name string, at time.Time) {
 	s.doing, s.since = name, at
 }
 
-func (s *screen) changed([]transition) {}
+func (s *screen) changed(changes []transition) {
+	s.mu.Lock()
+	after := s.after
+	s.mu.Unlock()
+	if after != nil {
+		after.changed(changes)
+	}
+}
 
 func (s *screen) live(b *board) {
 	s.mu.Lock()
@@ -84,6 +92,7 @@ func (s *screen) live(b *board) {
 	s.board = b
 }
 
+// end leaves the table as it is.
 func (s *screen) end() {
 	s.stop()
 	s.mu.Lock()
@@ -92,7 +101,13 @@ func (s *screen) end() {
 	s.paint(time.Now())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.painted = nil // it stays
+	s.board, s.painted = nil, nil
+}
+
+func (s *screen) goOn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.after = &lines{out: s.out, begin: s.begin, style: s.style}
 }
 
 var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}

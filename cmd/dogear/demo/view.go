@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,8 +19,11 @@ type view interface {
 	changed([]transition)
 	// live shows the board from now on, if the view can.
 	live(*board)
-	// end shows what is still to be shown, and leaves the rest to others.
+	// end shows what is still to be shown, and leaves the rest to others. It may
+	// be called again.
 	end()
+	// goOn shows changes after the end, a line for each.
+	goOn()
 }
 
 func newView(o Options, begin time.Time) view {
@@ -49,7 +53,7 @@ type lines struct {
 func (l *lines) say(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.out, "[%5.1fs] %s\n", time.Since(l.begin).Seconds(), text)
+	fmt.Fprintf(l.out, "[%5.1fs] %s\n", time.Since(l.begin).Seconds(), strings.TrimRight(text, " "))
 }
 
 func (l *lines) step(name string, do func() (string, error)) error {
@@ -85,6 +89,7 @@ func (l *lines) changed(changes []transition) {
 
 func (l *lines) live(*board) {}
 func (l *lines) end()        {}
+func (l *lines) goOn()       {}
 
 // text is a transition in one line.
 func (t transition) text(st style) string {

@@ -90,6 +90,9 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	p.in.Now = p.time()
 	d = plan.Decide(p.in)
 	p.tracker.note(p.ids, p.mem, d.States, p.in.Now)
+	if skipped > 0 && skipped == len(p.ran) && len(p.mem.unwritten) == 0 && d.Finalizer == plan.Keep {
+		return p.until(d), nil // all that would be written is that it waits
+	}
 	if werr := p.write(ctx, d.Marker, d.Finalizer); werr != nil {
 		return p.unwritable(werr)
 	}
@@ -102,10 +105,16 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 		return lapsedWait, nil // of no use to a process that ends
 	case len(d.Due) > skipped:
 		return time.Nanosecond, nil // a patch made handlers due that have run already
-	case d.Next.IsZero():
-		return 0, nil
 	}
-	return max(d.Next.Sub(p.in.Now), time.Nanosecond), nil
+	return p.until(d), nil
+}
+
+// until is for how long to wait for what is decided; zero: it is for events.
+func (p *pass) until(d plan.Decision) time.Duration {
+	if d.Next.IsZero() {
+		return 0
+	}
+	return max(d.Next.Sub(p.in.Now), time.Nanosecond)
 }
 
 // look takes in what the object is now.

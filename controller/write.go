@@ -21,6 +21,7 @@ func (p *pass) write(ctx context.Context, marker storage.Marker, finalizer plan.
 	if err != nil {
 		return p.failed(err, nil)
 	}
+	marker = p.current(marker)
 	patched := p.now != p.seen && p.hasPatch()
 	changes := p.prefix.Changes(p.basis, p.found, marker)
 	edits := finalizerOps(p.seen.GetFinalizers(), p.prefix.Finalizer(), finalizer)
@@ -41,6 +42,19 @@ func (p *pass) write(ctx context.Context, marker storage.Marker, finalizer plan.
 	}
 	ops := append([]operation{testUID(p.mem.uid)}, markerOps(len(p.seen.GetAnnotations()) > 0, changes)...)
 	return p.send(ctx, append(ops, edits...), fitted, false)
+}
+
+// current is the marker with the generation that the own write of .status made
+// of the object, where that has no endpoint of its own.
+func (p *pass) current(marker storage.Marker) storage.Marker {
+	was, is := p.in.Object.Generation, p.seen.GetGeneration()
+	if p.subresource || was == is || marker.Handled == nil || marker.Handled.Generation != was || p.set.Rules.Digest(p.seen.Object) != marker.Handled.Essence {
+		return marker
+	}
+	handled := *marker.Handled
+	handled.Generation = is
+	marker.Handled = &handled
+	return marker
 }
 
 func (p *pass) hasPatch() bool {

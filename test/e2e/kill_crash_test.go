@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,28 +83,22 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			if webhook {
 				b.awaitWebhook(b.object(testKind("Widget"), "one", `{"spec":{"size":1}}`))
 			}
-			objects := k.each(func(i int) *unstructured.Unstructured {
-				u := b.object(testKind("Widget"), fmt.Sprintf("w%d", i), `{"spec":{"size":1}}`)
+			objects := b.createMany("Widget", killedObjects, func(u *unstructured.Unstructured) {
 				u.SetFinalizers([]string{foreignFinalizer})
 				u.SetAnnotations(map[string]string{foreignAnnotation: "kept"})
 				labels := u.GetLabels()
 				labels[foreignLabel] = "kept"
 				u.SetLabels(labels)
-				return b.create(u)
 			})
-			k.untilAll("created", handledNow)
-			k.each(func(i int) *unstructured.Unstructured {
-				b.merge(objects[i], `{"spec":{"size":2}}`)
-				return objects[i]
+			b.allHandled("Widget", killedObjects)
+			t.Logf("all created, with %d kills", k.kills.Load())
+			b.each(killedObjects, func(i int) error {
+				return b.admin.Patch(t.Context(), objects[i].DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":2}}`)))
 			})
-			k.untilAll("updated", handledNow)
-			k.each(func(i int) *unstructured.Unstructured {
-				if err := b.admin.Delete(b.Context(), objects[i]); err != nil {
-					b.Error(err)
-				}
-				return objects[i]
-			})
-			k.untilAll("deleted", func(b *bench, u *unstructured.Unstructured) error {
+			b.allHandled("Widget", killedObjects)
+			t.Logf("all updated, with %d kills", k.kills.Load())
+			b.each(killedObjects, func(i int) error { return b.admin.Delete(t.Context(), objects[i]) })
+			b.awaitAll("Widget", killedObjects, func(u *unstructured.Unstructured) error {
 				if slices.Contains(u.GetFinalizers(), b.key("finalizer")) {
 					return errors.New("our finalizer is still there")
 				}
@@ -164,55 +157,6 @@ func (k *killing) begin() {
 	k.Cleanup(func() { cancel(); <-over })
 }
 
-// each calls f for the numbers of all objects, some at a time.
-func (k *killing) each(f func(int) *unstructured.Unstructured) []*unstructured.Unstructured {
-	k.Helper()
-	out := make([]*unstructured.Unstructured, killedObjects)
-	var group errgroup.Group
-	group.SetLimit(8)
-	for i := range out {
-		group.Go(func() error { out[i] = f(i); return nil })
-	}
-	_ = group.Wait()
-	if k.Failed() {
-		k.FailNow()
-	}
-	return out
-}
-
-// untilAll waits until all objects are as they should be.
-func (k *killing) untilAll(phase string, check func(*bench, *unstructured.Unstructured) error) {
-	k.Helper()
-	next := time.Now()
-	rigtest.Eventually(k, 2*settle, func() error {
-		if time.Now().Before(next) {
-			return errors.New("listed just now")
-		}
-		next = time.Now().Add(300 * time.Millisecond)
-		items := k.list()
-		if len(items) != killedObjects {
-			return fmt.Errorf("%s: %d objects, want %d", phase, len(items), killedObjects)
-		}
-		for i := range items {
-			if err := check(k.bench, &items[i]); err != nil {
-				return fmt.Errorf("%s: %s: %w\n  %s", phase, items[i].GetName(), err, k.ours(&items[i]))
-			}
-		}
-		return nil
-	})
-	k.Logf("all %s, with %d kills", phase, k.kills.Load())
-}
-
-func (k *killing) list() []unstructured.Unstructured {
-	k.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(testKind("WidgetList"))
-	if err := k.admin.List(k.Context(), list, client.InNamespace(k.namespace)); err != nil {
-		k.Fatal(err)
-	}
-	return list.Items
-}
-
 func (k *killing) verify() {
 	k.Helper()
 	journal := readJournal(k, k.program.Journal)
@@ -252,7 +196,7 @@ func (k *killing) verify() {
 	if repeats > kills*killingWorkers {
 		k.Errorf("%d repeats by %d kills of %d workers", repeats, kills, killingWorkers)
 	}
-	for _, u := range k.list() {
+	for _, u := range k.list("Widget") {
 		uid := string(u.GetUID())
 		if newest[uid] != 2 || !cleaned[uid] {
 			k.Errorf("%s: newest size seen is %d, cleaned up: %v", u.GetName(), newest[uid], cleaned[uid])

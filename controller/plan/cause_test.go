@@ -36,6 +36,9 @@ func TestWhyAHandlerIsDue(t *testing.T) {
 		"failed for good, then changed: Update":               {at("e2", with(none, tried(storage.Create, storage.Failed, "e1", 1)), handler(create|update)), storage.Update, storage.Pending},
 		"admission knew of an Update":                         {at("e2", with(none, stamped(storage.Update)), handler(create|update)), storage.Update, storage.Pending},
 		"an Update that overwrote the first success, changed": {at("e3", with(none, tried(storage.Update, storage.Retrying, "e2", 1)), handler(create|update)), storage.Update, storage.Pending},
+		"began as Create, now Update only, changed: Update":   {at("e2", with(none, tried(storage.Create, storage.Retrying, "e1", 1)), handler(update)), storage.Update, storage.Pending},
+		"began as Update, now Create only: nothing":           {at("e2", with(none, tried(storage.Update, storage.Retrying, "e1", 1)), handler(create)), "", storage.Succeeded},
+		"failed as Resume, now Create too: Create":            {at("e1", with(none, tried(storage.Resume, storage.Failed, "e1", 1)), handler(create|resume)), storage.Create, storage.Pending},
 		"Delete only has nothing to do before":                {at("e1", none, handler(del)), "", storage.Succeeded},
 		"unselected: nothing":                                 {at("e1", none, handler(create, unselected)), "", ""},
 		"unselected, with a record: nothing":                  {at("e1", with(none, tried(storage.Create, storage.Retrying, "e1", 1)), handler(create, unselected)), "", ""},
@@ -86,6 +89,7 @@ func TestResumeLeavesNoTrace(t *testing.T) {
 	in := at("e1", m, h)
 	d := plan.Decide(in)
 	in.Marker = plan.Apply(d.Marker, self, &h, d.Due[0], plan.Outcome{State: storage.Succeeded}, noon, 0)
+	sameText(t, stateless(in.Marker), stateless(m))
 	in.Handlers[0].Resume = false
 	sameText(t, plan.Decide(in).Marker, m)
 }

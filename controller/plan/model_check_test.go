@@ -58,6 +58,8 @@ func (m *model) served(o *object, h *plan.Handler) {
 	digest := digestFor(h, o.essence())
 	switch {
 	case !h.Selected || h.On&(plan.OnCreate|plan.OnUpdate) == 0:
+	case f.once && f.revision < h.Revision:
+		m.failf("%s ran in revision %d, not in %d", h.ID, f.revision, h.Revision)
 	case f.seen == "" && f.adopted == digest:
 	case h.On&plan.OnUpdate == 0 && (f.once || f.adopted != ""):
 	case f.seen != digest:

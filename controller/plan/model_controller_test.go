@@ -58,6 +58,7 @@ func (m *model) pass(view *object, f faults) (busy bool, next time.Time) {
 	l := &look{model: m, faults: f, view: view.clone(), mem: m.memory(view.uid)}
 	l.start()
 	d := plan.Decide(l.in)
+	l.remember(d.Marker)
 	l.expired(d)
 	if !l.in.Marker.Paused {
 		looked(&l.in, l.mem.facts)

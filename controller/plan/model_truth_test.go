@@ -49,7 +49,9 @@ func (m *model) started(uid string, h *plan.Handler, due plan.Due) {
 		f.tried, f.tries = tried, 0
 	}
 	f.tries++
-	if m.spec(h.ID).claim && h.Retry.Limit > 0 && f.tries > h.Retry.Limit && !m.void[uid] {
+	// What is owed as Resume is owed anew by a restart.
+	counts := m.spec(h.ID).claim && due.Cause != storage.Resume && !m.void[uid]
+	if counts && h.Retry.Limit > 0 && f.tries > h.Retry.Limit {
 		m.failf("%s was started %d times, its limit is %d", h.ID, f.tries, h.Retry.Limit)
 	}
 	switch due.Cause {

@@ -56,6 +56,14 @@ func TestRetryOfWhatFailedForAnOlderEssence(t *testing.T) {
 	}
 }
 
+func TestRetryLeavesAHandlerThatDoesNotSelectAsItWas(t *testing.T) {
+	m := with(storage.Marker{Retry: "*"}, tried(storage.Create, storage.Failed, "e1", 3))
+	d := plan.Decide(at("e2", m, handler(create, unselected)))
+	if e, _ := d.Marker.Entry("h"); e.Digest != "e1" {
+		t.Errorf("what it finished is forgotten: %+v", d.Marker)
+	}
+}
+
 func TestRetryOfADeletion(t *testing.T) {
 	m := with(storage.Marker{Retry: "*"}, tried(storage.Delete, storage.Failed, "e1", 3))
 	m = m.WithRecord(self, "i", tried(storage.Delete, storage.Retrying, "e1", 1))

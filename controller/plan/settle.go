@@ -126,7 +126,7 @@ const undone = "-"
 // select the object at present: what it finished, or that what it finished
 // before is no longer the last that it saw.
 func (in *Input) remember(m storage.Marker, id string, r storage.Record) storage.Marker {
-	if r.Essence == "" || r.Cause == storage.Delete {
+	if r.Essence == "" || r.Cause == storage.Delete || r.Cause == storage.Resume {
 		return m
 	}
 	entry, entered := m.Entry(id)
@@ -135,6 +135,8 @@ func (in *Input) remember(m storage.Marker, id string, r storage.Record) storage
 		return in.enter(m, id, r.Essence, r.Revision)
 	case entered && entry.Digest != r.Essence:
 		return in.enter(m, id, undone, entry.Revision)
+	case !entered && r.Cause == storage.Update:
+		return in.enter(m, id, undone, r.Revision) // of its first success only this record is left
 	}
 	return m
 }

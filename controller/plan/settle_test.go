@@ -31,6 +31,11 @@ func TestWhatASettledObjectCarries(t *testing.T) {
 			m.State = storage.Failed
 			return m
 		}()},
+		"what failed and never finished has no entry": {at("e1", with(handled("e1", "i"), tried(storage.Create, storage.Failed, "e1", 1)).WithRecord(self, "i", tried(storage.Update, storage.Succeeded, "e2", 1)), all, handler(create, named("i"))), func() storage.Marker {
+			m := with(generation(entry(handled("e1"), "i", storage.Entry{Digest: "e2"})), tried(storage.Create, storage.Failed, "e1", 1))
+			m.State = storage.Failed
+			return m
+		}()},
 		"a stamp that is void goes":                                 {at("e1", old(with(handled("e1", "h"), stamped(storage.Update))), all), handled("e1", "h")},
 		"settled already: the same":                                 {at("e2", handled("e2", "h"), all), handled("e2", "h")},
 		"the essence has changed, the watched fields not: the same": {at("e9", i(handled("e1", "i")), other), i(handled("e1", "i"))},
@@ -104,6 +109,7 @@ func TestWhatIsKeptOfHandlersThatAreUnknownOrDoNotSelect(t *testing.T) {
 		"a failure stays, for a release that knows it":  {tried(storage.Update, storage.Failed, "e2", 1), "e1", "e2", true},
 		"unfinished for the same digest: as before":     {tried(storage.Update, storage.Retrying, "e1", 1), "e1", "e1", false},
 		"unfinished for another: what it did is undone": {tried(storage.Update, storage.Retrying, "e2", 1), undone, undone, false},
+		"a failure as Resume: as before":                {tried(storage.Resume, storage.Failed, "e2", 1), "e1", "e1", true},
 		"only stamped: as before":                       {stamped(storage.Update), "e1", "e1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +137,17 @@ func TestAnInterruptedHandlerIsDueWhenItSelectsAgain(t *testing.T) {
 	m = plan.Decide(at("e3", m, h)).Marker
 	h.Selected = true
 	if due := onlyDue(t, plan.Decide(at("e1", m, h))); due.Cause != storage.Update {
+		t.Errorf("due %+v", due)
+	}
+}
+
+func TestAnUpdateProvesAnEarlierSuccessAlsoToOneThatSelectsAgain(t *testing.T) {
+	h := handler(create | update)
+	m := with(storage.Marker{}, tried(storage.Update, storage.Retrying, "e2", 1))
+	h.Selected = false
+	m = plan.Decide(at("e3", m, h)).Marker
+	h.Selected = true
+	if due := onlyDue(t, plan.Decide(at("e2", m, h))); due.Cause != storage.Update {
 		t.Errorf("due %+v", due)
 	}
 }
@@ -184,10 +201,10 @@ func TestNothingIsWrittenInDeletionButWhatDeletionDoes(t *testing.T) {
 	m := with(handled("e0", "h"), tried(storage.Update, storage.Retrying, "e1", 2))
 	m.State = storage.Retrying
 	in := deleted(at("e2", m, handler(create|update)))
-	in.Object.Held = false
 	sameText(t, plan.Decide(in).Marker, m)
-	in.Object.Held = true
-	sameText(t, plan.Decide(in).Marker, m)
+	in.Marker.Base, in.Marker.Retry = "b", "*"
+	in.Object.Held = false // the cleanup is waived, or done
+	sameText(t, plan.Decide(in).Marker, in.Marker)
 }
 
 func TestDecideChangesNoInput(t *testing.T) {

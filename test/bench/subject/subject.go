@@ -1,0 +1,88 @@
+package subject
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// Names of the subjects: the first argument of the benchmark's binary.
+const (
+	Dogear = "dogear"
+	Bare   = "bare"
+	Noop   = "noop"
+)
+
+// Annotations that show that an object is handled.
+const (
+	Domain        = "bench.example.com"
+	DogearState   = "dogear." + Domain + "/state"
+	DogearHandled = "dogear." + Domain + "/handled"
+	BareHandled   = "bare." + Domain + "/handled"
+	// CertificateSecret is the Secret with the certificate of the no-op webhook.
+	CertificateSecret = "noop-webhook"
+)
+
+// Is tells whether the arguments of the binary ask for a subject.
+func Is(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	return args[0] == Dogear || args[0] == Bare || args[0] == Noop
+}
+
+// settings are the flags of all subjects.
+type settings struct {
+	config    *rest.Config
+	log       logr.Logger
+	namespace string
+	address   string // of the webhook; empty: none
+	workers   int
+	attempts  int
+	delay     time.Duration
+	finalizer bool
+	admission bool
+}
+
+// Run runs the subject that args name until in ends. Its log goes to log.
+func Run(args []string, in io.Reader, out, log io.Writer) error {
+	s := settings{log: zap.New(zap.WriteTo(log))}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	kubeconfig := flags.String("kubeconfig", "", "how to reach the API server")
+	flags.StringVar(&s.namespace, "namespace", "", "the only namespace to look at")
+	flags.StringVar(&s.address, "webhook", "", "where to serve admission")
+	flags.IntVar(&s.workers, "workers", 16, "objects handled at the same time")
+	flags.IntVar(&s.attempts, "attempts", 1, "attempts until the handler succeeds")
+	flags.DurationVar(&s.delay, "delay", 100*time.Millisecond, "time between attempts")
+	flags.BoolVar(&s.finalizer, "finalizer", false, "handle deletion too")
+	flags.BoolVar(&s.admission, "admission-only", false, "serve admission, handle nothing")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	ctrl.SetLogger(s.log)
+	var err error
+	if s.config, err = clientcmd.BuildConfigFromFlags("", *kubeconfig); err != nil {
+		return err
+	}
+	s.config.QPS = -1 // no limit, for all of them
+	var p program
+	switch args[0] {
+	case Dogear:
+		p, err = dogear(s)
+	case Bare:
+		p, err = bare(s)
+	case Noop:
+		p, err = noop(s)
+	}
+	if err != nil {
+		return fmt.Errorf("set up subject %q: %w", args[0], err)
+	}
+	return serve(in, out, p)
+}

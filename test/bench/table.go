@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+)
+
+// writeTable prints the results for people: a line for each contender.
+func writeTable(w io.Writer, d *Document) error {
+	fmt.Fprintf(w, "\nDogear %s, Kubernetes %s, etcd %s, controller-runtime %s, %s\n",
+		d.Versions.Dogear, d.Versions.Kubernetes, d.Versions.Etcd, d.Versions.ControllerRuntime, d.Versions.Go)
+	fmt.Fprintf(w, "%s, %d CPUs (%s), %d MiB, load average %.1f before, %.1f at the end\n",
+		d.Machine.OS, d.Machine.CPUs, d.Machine.CPU, d.Machine.MemoryMiB, d.Machine.LoadBefore, d.Machine.LoadAfter)
+	fmt.Fprintf(w, "Medians of %d rounds, in brackets the least and the most; %d workers\n\n", d.Settings.Rounds, d.Settings.Workers)
+	if d.Settings.Quick {
+		fmt.Fprint(w, "With -quick the figures mean nothing.\n\n")
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SCENARIO\tWHO\tOBJECTS\tRATE/S\tP50 MS\tP99 MS\tCPU MS\tRSS MIB\tWRITES\tSTATUS\tEVENTS\tREADY MS\tRUNS")
+	for _, s := range d.Scenarios {
+		line(t, s.Name, "dogear", &s.Figures)
+		for _, name := range slices.Sorted(maps.Keys(s.References)) {
+			line(t, "", name, s.References[name])
+		}
+	}
+	fmt.Fprintln(t, "\t\nDOGEAR TO\tCEILING RATE\tBARE RATE\tBARE CPU\tBARE P50\tNOOP P50")
+	for _, s := range d.Scenarios {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, number(s.RatioToCeiling, 2), number(s.RatioToBare, 2),
+			number(s.CPURatioToBare, 2), number(s.LatencyRatioToBare, 2), number(s.LatencyRatioToNoop, 2))
+	}
+	return t.Flush()
+}
+
+func line(w io.Writer, scenario, who string, f *Figures) {
+	p50, p99, main, status, events := "-", "-", "-", "-", "-"
+	if l := f.LatencyMs; l != nil {
+		p50, p99 = number(&l.P50, 2)+bounds(f.P50SpreadMs, 2), number(&l.P99, 2)
+	}
+	if n := f.WritesPerObject; n != nil {
+		main, status, events = number(&n.Main, 2), number(&n.Status, 2), number(&n.Events, 2)
+	}
+	fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", scenario, who, f.Objects,
+		number(f.Rate, 0)+bounds(f.RateSpread, 0), p50, p99, number(f.CPUMsPerObject, 2)+bounds(f.CPUSpreadMs, 2),
+		number(f.RSSMiB, 0), main, status, events, number(f.ReadyMs, 0), number(f.HandlerRuns, 0))
+}
+
+// number prints a figure, "-" for one that does not apply.
+func number(v *float64, digits int) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', digits, 64)
+}
+
+func bounds(s *Spread, digits int) string {
+	if s == nil {
+		return ""
+	}
+	return " (" + number(&s.Min, digits) + "-" + number(&s.Max, digits) + ")"
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogear-dev/dogear/test/bench/subject"
+)
+
+// takeTurns measures the contenders one after the other in each round, so that
+// whatever else the machine does bears on all of them.
+func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err error) {
+	processes, err := b.launchAll(ctx, s)
+	defer func() { err = errors.Join(err, stopAll(processes)) }()
+	if err != nil {
+		return out, err
+	}
+	samples := map[string][]sample{}
+	for _, name := range contenders[1:] {
+		b.say("%s: warming up %s", s.name, name)
+		if _, err := b.turn(ctx, s, name, processes[name], -1, max(20, b.objects/5), 0); err != nil {
+			return out, fmt.Errorf("warm up %s: %w", name, err)
+		}
+	}
+	for round := range b.rounds {
+		for _, name := range order(s, round) {
+			rate := 0.0
+			if s.share > 0 && name != ceiling {
+				rate = s.share * median(pick(samples[ceiling], rateOf))
+			}
+			got, err := b.turn(ctx, s, name, processes[name], round, b.objects, rate)
+			if err != nil {
+				return out, fmt.Errorf("round %d of %s: %w", round+1, name, err)
+			}
+			samples[name] = append(samples[name], got)
+			b.say("%s: round %d/%d: %-7s %s", s.name, round+1, b.rounds, name, got)
+		}
+	}
+	return compare(s, b.rounds, samples), nil
+}
+
+// order has another contender go first in each round; but where objects arrive
+// at a share of the ceiling's rate, that must be known.
+func order(s scenario, round int) []string {
+	if s.share > 0 {
+		rest := slices.Clone(contenders[1:])
+		if round%2 == 1 {
+			slices.Reverse(rest)
+		}
+		return append([]string{ceiling}, rest...)
+	}
+	at := round % len(contenders)
+	return append(slices.Clone(contenders[at:]), contenders[:at]...)
+}
+
+// compare puts the figures of Dogear beside those of the references.
+func compare(s scenario, rounds int, samples map[string][]sample) Scenario {
+	ours := samples[subject.Dogear]
+	out := Scenario{
+		Name: s.name, About: s.about, Rounds: rounds, Figures: *summary(ours),
+		RatioToCeiling:     ratio(ours, samples[ceiling], rateOf),
+		RatioToBare:        ratio(ours, samples[subject.Bare], rateOf),
+		CPURatioToBare:     ratio(ours, samples[subject.Bare], cpuOf),
+		LatencyRatioToBare: ratio(ours, samples[subject.Bare], p50Of),
+		LatencyRatioToNoop: ratio(ours, samples[subject.Noop], p50Of),
+		References:         map[string]*Figures{},
+	}
+	for name, of := range samples {
+		if name != subject.Dogear {
+			out.References[name] = summary(of)
+		}
+	}
+	return out
+}
+
+// launchAll starts Dogear and the bare reconciler, and waits until both work.
+func (b *bench) launchAll(ctx context.Context, s scenario) (map[string]*process, error) {
+	processes := map[string]*process{}
+	if err := b.dropWebhooks(ctx); err != nil {
+		return processes, err
+	}
+	for _, name := range contenders[1:] {
+		flags, webhook := slices.Clone(s.flags), name == subject.Dogear && !s.withoutWebhook
+		if webhook {
+			address, err := freeAddress()
+			if err != nil {
+				return processes, err
+			}
+			flags = append(flags, "-webhook", address)
+		}
+		p, err := b.launch(name, flags...)
+		if err != nil {
+			return processes, err
+		}
+		processes[name] = p
+	}
+	if s.withoutWebhook {
+		return processes, nil
+	}
+	return processes, b.awaitWebhook(ctx, processes[subject.Dogear])
+}
+
+func stopAll(processes map[string]*process) error {
+	var errs []error
+	for _, p := range processes {
+		errs = append(errs, p.stop())
+	}
+	return errors.Join(errs...)
+}
+
+// turn measures one round of one contender. Its objects are made and removed
+// outside of the measured part.
+func (b *bench) turn(ctx context.Context, s scenario, name string, p *process, round, n int, rate float64) (sample, error) {
+	t := &turn{
+		bench: b, contender: name, namespace: namespaceOf(name), round: round, n: n, rate: rate, asked: make([]atomic.Int64, n),
+	}
+	if s.load.prepare != nil {
+		if err := s.load.prepare(ctx, t); err != nil {
+			return sample{}, err
+		}
+	}
+	var got sample
+	var err error
+	if name == ceiling {
+		got, err = t.direct(ctx, s.load)
+	} else {
+		got, err = t.measured(ctx, s, p)
+	}
+	return got, errors.Join(err, b.clear(ctx, t.namespace))
+}
+
+// direct is the turn of the ceiling.
+func (t *turn) direct(ctx context.Context, l load) (sample, error) {
+	got := newSample(t.n)
+	began := time.Now()
+	// As many requests under way as those of the driver and of a subject.
+	err := each(ctx, t.n, 2*workers, func(ctx context.Context, i int) error { return l.direct(ctx, t, i) })
+	got.rate = float64(t.n) / time.Since(began).Seconds()
+	return got, err
+}
+
+// measured is the turn of a subject.
+func (t *turn) measured(ctx context.Context, s scenario, p *process) (got sample, err error) {
+	got = newSample(t.n)
+	if t.observer, err = t.observe(ctx, t.contender, t.n); err != nil {
+		return got, err
+	}
+	defer t.observer.stop()
+	written, err := t.requests(ctx)
+	if err != nil {
+		return got, err
+	}
+	profile, err := t.profile(s, p)
+	if err != nil {
+		return got, err
+	}
+	busy, err := p.cpu()
+	if err != nil {
+		return got, err
+	}
+	began := time.Now()
+	if err := s.load.run(ctx, t); err != nil {
+		return got, err
+	}
+	ended := last(t.observer.handled)
+	if s.load.ends == whenGone {
+		ended = last(t.observer.gone)
+	}
+	after, err := t.requests(ctx) // what is still under way belongs to it
+	if err != nil {
+		return got, err
+	}
+	busyAfter, err := p.cpu()
+	if err != nil {
+		return got, err
+	}
+	if err := profile(); err != nil {
+		return got, err
+	}
+	n := float64(t.n)
+	got.rate = n / ended.Sub(began).Seconds()
+	got.cpu = ms(busyAfter-busy) / n
+	got.latencies(t.waits())
+	main, status, events := writesOf(after.Sub(written))
+	got.main, got.status, got.events = float64(main)/n-float64(s.load.own), float64(status)/n, float64(events)/n
+	got.rss, err = residentMiB(p.cmd.Process.Pid)
+	return got, err
+}
+
+// waits are the times from the answer to a request until the event that shows
+// that the object is handled. An event can be faster than the answer: 0.
+func (t *turn) waits() []time.Duration {
+	waits := make([]time.Duration, t.n)
+	for i := range waits {
+		waits[i] = time.Duration(max(0, t.observer.handled[i].Load()-t.asked[i].Load()))
+	}
+	return waits
+}
+
+// profile has Dogear profiled, in the last round, if that is asked for. What
+// it returns ends the profile.
+func (t *turn) profile(s scenario, p *process) (end func() error, err error) {
+	if t.cpuProfile == "" || !t.profiled() {
+		return func() error { return t.memoryProfile(s, p) }, nil
+	}
+	if _, err := p.ask(subject.StartCPUProfile + " " + t.cpuProfile + s.name + ".cpu.pprof"); err != nil {
+		return nil, err
+	}
+	return func() error {
+		_, err := p.ask(subject.StopCPUProfile)
+		return errors.Join(err, t.memoryProfile(s, p))
+	}, nil
+}
+
+func (t *turn) memoryProfile(s scenario, p *process) error {
+	if t.memProfile == "" || !t.profiled() {
+		return nil
+	}
+	_, err := p.ask(subject.WriteHeapProfile + " " + t.memProfile + s.name + ".mem.pprof")
+	return err
+}
+
+func (t *turn) profiled() bool { return t.contender == subject.Dogear && t.round == t.rounds-1 }
+
+// String is for the progress.
+func (s sample) String() string {
+	var text string
+	for _, figure := range []struct {
+		format string
+		value  float64
+	}{
+		{"%6.0f/s", s.rate}, {"  p50 %.2f ms", s.p50}, {"  p99 %.2f ms", s.p99}, {"  cpu %.2f ms", s.cpu},
+		{"  %.2f writes", s.main}, {"  ready %.0f ms", s.ready}, {"  %.0f runs", s.runs}, {"  %.0f MiB", s.rss},
+	} {
+		if !math.IsNaN(figure.value) {
+			text += fmt.Sprintf(figure.format, figure.value)
+		}
+	}
+	return text
+}

@@ -76,13 +76,9 @@ func (p *pass) isBusy(id string) bool {
 // attempt runs one handler once and takes in what came of it.
 func (p *pass) attempt(ctx context.Context, h *selection.Handler, due plan.Due) error {
 	limiter := p.limiters[due.Index]
+	unclaimed := p.in.Marker
 	if h.Spec.Claim {
-		claimed := plan.Claim(p.in.Marker, p.in.Object.Identity, &p.in.Handlers[due.Index], due)
-		if err := p.write(ctx, claimed, plan.Keep); err != nil {
-			limiter.release()
-			return err
-		}
-		if err := p.look(); err != nil {
+		if err := p.claim(ctx, due); err != nil {
 			limiter.release()
 			return err
 		}
@@ -96,9 +92,22 @@ func (p *pass) attempt(ctx context.Context, h *selection.Handler, due plan.Due) 
 	outcome, stopped := p.invoke(ctx, h, request, limiter)
 	handlerDuration.WithLabelValues(h.Spec.ID).Observe(p.clock.Since(began).Seconds())
 	if stopped {
+		if h.Spec.Claim {
+			p.in.Marker = unclaimed // it was no attempt
+		}
 		return errStopping
 	}
 	return p.take(h, due, outcome, request.Patch)
+}
+
+// claim writes that an attempt begins, and with it all that has finished.
+func (p *pass) claim(ctx context.Context, due plan.Due) error {
+	claimed := plan.Claim(p.in.Marker, p.in.Object.Identity, &p.in.Handlers[due.Index], due)
+	if err := p.write(ctx, claimed, plan.Keep); err != nil {
+		return err
+	}
+	p.settled()
+	return p.look()
 }
 
 // invoke runs the handler beside the pass, so that outcomes which are finished

@@ -66,6 +66,10 @@ func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.
 	if !k.leads() {
 		return reconcile.Result{RequeueAfter: lapsedWait}, nil
 	}
+	for _, l := range k.limiters {
+		l.begin(key)
+		defer l.end(key)
+	}
 	u, wait, err := k.fetch(ctx, key)
 	if err != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, err

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/dogear-dev/dogear/storage"
 )
 
 // fate is what the error of a write says about what became of it.
@@ -43,7 +45,10 @@ func safeText(err error) string {
 		return errLapsed.Error()
 	}
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	switch {
+	case errors.Is(err, storage.ErrNoRoom):
+		return storage.ErrNoRoom.Error() + ": shrink the object's other annotations"
+	case !errors.As(err, &status):
 		return "the API server did not answer"
 	}
 	s := status.Status()

@@ -56,7 +56,7 @@ func Invoke(ctx context.Context, r Registration, req *RawRequest, grace time.Dur
 	}
 	a.handBack(req)
 	if timedOut && !isOwn(a.err) && errors.Is(a.err, context.DeadlineExceeded) {
-		return Result{}, timeoutError(timeout, a.err), a.done
+		return Result{Status: a.result.Status}, timeoutError(timeout, a.err), a.done
 	}
 	return a.result, a.err, a.done
 }

@@ -162,7 +162,7 @@ func TestAdmitAnswersABrokenBody(t *testing.T) {
 // hardly any memory; what all have sent is bounded.
 func TestAdmitBoundsTheMemoryOfAllBodies(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, ServerOptions{MaxBody: 1 << 20, MaxInFlight: 2*(1<<20+1) + 1000, MaxConcurrent: 1})
+	s := newServer(t, ServerOptions{MaxBody: 1 << 20, MaxInFlight: 2*(1<<20+1) + 1000, MaxConcurrent: 1, MaxWait: time.Minute})
 	h := s.Handler()
 	body := reviewOf(t, admissionv1.Create, 600<<10)
 	release := make(chan struct{})

@@ -158,6 +158,7 @@ func (p *pass) decideOn(marker storage.Marker) error {
 	}
 	p.mem.held = object.Held
 	p.in = plan.Input{Object: object, Marker: marker, Handlers: handlers, Now: p.time()}
+	p.in.Marker = plan.Retried(p.in)
 	for i := range p.mem.unwritten {
 		p.apply(&p.mem.unwritten[i])
 	}

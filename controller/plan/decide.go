@@ -46,7 +46,7 @@ type Decision struct {
 // Decide is the decision. It doesn't change its input.
 func Decide(in Input) Decision {
 	d := Decision{Marker: in.Marker, States: make([]storage.State, len(in.Handlers))}
-	if in.Marker.Paused || (in.Object.Deleting && !in.Object.Held) {
+	if in.suspended() {
 		for i := range in.Handlers {
 			d.States[i] = in.stand(&in.Handlers[i]).state
 		}
@@ -73,6 +73,12 @@ func Decide(in Input) Decision {
 	d.Marker = in.settle(standings, open)
 	d.Finalizer = in.finalizer(open)
 	return d
+}
+
+// suspended tells whether nothing is handled now: the object is paused, or it
+// is being deleted and our finalizer doesn't hold it.
+func (in *Input) suspended() bool {
+	return in.Marker.Paused || (in.Object.Deleting && !in.Object.Held)
 }
 
 // schedule puts an open handler among those due now, or minds when it will be.

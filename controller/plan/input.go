@@ -81,8 +81,25 @@ func Trust(m storage.Marker, object storage.Identity) storage.Marker {
 	if m.Progress != nil && !m.Progress.Binds(object) {
 		m.Progress = nil
 	}
+	if m.Progress != nil && m.Progress.UID == "" {
+		m = untried(m)
+	}
 	if m.Handled == nil && m.Progress == nil {
 		return storage.Marker{Retry: m.Retry, Paused: m.Paused}
+	}
+	return m
+}
+
+// untried leaves in the stamp of a birth only records that can be in one: of
+// handlers that were not tried yet. Any other was forged while no webhook was
+// there to drop it.
+func untried(m storage.Marker) storage.Marker {
+	for id, r := range m.Progress.Handlers {
+		if r.State != storage.Pending || r.Essence != "" || r.Attempts > 0 {
+			if m = m.WithoutRecord(id); m.Progress == nil {
+				break
+			}
+		}
 	}
 	return m
 }

@@ -107,3 +107,20 @@ func TestStatesAreToldOfAPausedObjectToo(t *testing.T) {
 		}
 	}
 }
+
+// An outcome is applied to the marker that asks for no retry any more.
+func TestARetryIsConsumedByTheRun(t *testing.T) {
+	m := with(storage.Marker{Retry: "*"}, tried(storage.Create, storage.Failed, "e1", 1))
+	in := at("e1", m, handler(create))
+	in.Marker = plan.Retried(in)
+	due := onlyDue(t, plan.Decide(in))
+	in.Marker = plan.Apply(in.Marker, self, &in.Handlers[0], due, plan.Outcome{State: storage.Failed}, in.Now, 0)
+	if d := plan.Decide(in); len(d.Due) > 0 || d.Marker.Retry != "" || d.States[0] != storage.Failed {
+		t.Errorf("after it failed again: due %+v, %+v", d.Due, d.Marker)
+	}
+	in = at("e1", m, handler(create))
+	in.Marker.Paused = true
+	if got := plan.Retried(in); got.Retry != "*" {
+		t.Errorf("paused, retry is %q: want it kept", got.Retry)
+	}
+}

@@ -10,6 +10,16 @@ import (
 	"github.com/dogear-dev/dogear/storage"
 )
 
+// Retried returns the marker with the user's retry annotation consumed, as
+// Decide does it. Outcomes of runs have to be applied to this one: on the one
+// that still asks, a failure would be asked to start again.
+func Retried(in Input) storage.Marker {
+	if in.suspended() {
+		return in.Marker
+	}
+	return in.consumeRetry()
+}
+
 // consumeRetry does what the user's retry annotation asks for: handlers that
 // failed for good start again, those in back-off go on at once.
 func (in *Input) consumeRetry() storage.Marker {
@@ -74,12 +84,18 @@ func (in *Input) adopt(m storage.Marker, standings []standing) storage.Marker {
 	return m
 }
 
-// enter returns the marker with an entry of one handler. What the marker says
-// of other handlers stays, and so does what it is bound to.
+// enter returns the marker with an entry of one handler, bound to the object.
+// What the marker says of other handlers stays.
 func (in *Input) enter(m storage.Marker, id, digest string, revision int64) storage.Marker {
 	h := storage.Handled{Identity: in.Object.Identity}
 	if m.Handled != nil {
 		h = *m.Handled
+	}
+	if h.UID == "" && in.Object.UID != "" {
+		h.Identity = in.Object.Identity
+		if h.Essence == in.Object.Birth {
+			h.Essence = in.Object.Essence // the same, of which birth knew a part
+		}
 	}
 	h.By = maps.Clone(h.By)
 	if h.By == nil {

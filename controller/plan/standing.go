@@ -28,14 +28,14 @@ func (in *Input) stand(h *Handler) standing {
 	}
 	record, recorded := in.Marker.Record(h.ID)
 	entry, entered := in.Marker.Entry(h.ID)
-	switch {
-	case record.Cause == storage.Delete:
-		recorded = false
-	case record.Cause == storage.Resume && !entered && h.On&(OnCreate|OnUpdate) != 0:
-		recorded = false // of a time when it was declared for nothing else
+	if entered && in.Marker.Handled.UID == "" && h.On&OnCreate != 0 && !h.Adopt {
+		entry, entered = storage.Entry{}, false // nobody has finished a creation at birth
+	}
+	digest := in.digest(h)
+	if recorded && !in.counts(record, h, entry, entered) {
+		record, recorded = storage.Record{}, false
 	}
 	tried := recorded && record.Essence != ""
-	digest := in.digest(h)
 
 	if tried && record.Essence == digest && record.Revision >= h.Revision {
 		return in.standTried(h, record)
@@ -58,6 +58,22 @@ func (in *Input) stand(h *Handler) standing {
 		(recorded && record.Cause == storage.Update && (tried || h.On&OnUpdate != 0)) ||
 		(tried && record.Cause == storage.Create && h.On&OnCreate == 0)
 	return in.standChanged(h, once, finished < h.Revision, record)
+}
+
+// counts tells whether a record says something of an object that lives. One as
+// Resume does of this digest alone, and only where nothing else was due first.
+func (in *Input) counts(r storage.Record, h *Handler, entry storage.Entry, entered bool) bool {
+	switch {
+	case r.Cause == storage.Delete:
+		return false
+	case r.Cause != storage.Resume:
+		return true
+	case h.On&OnResume == 0 || r.Essence != in.digest(h):
+		return false
+	case h.On&(OnCreate|OnUpdate) == 0:
+		return true
+	}
+	return entered && (h.On&OnUpdate == 0 || in.matches(entry.Digest, h))
 }
 
 // standDeleting: only delete handlers count, and only while our finalizer
@@ -105,7 +121,7 @@ func (in *Input) standChanged(h *Handler, once, raised bool, r storage.Record) s
 	case once:
 		// Declared for no change: what it finished stands, a failure too. A run
 		// as Resume waits until no record is left that it would overwrite.
-		if r.State.Finished() && r.Cause != storage.Delete {
+		if r.State.Finished() {
 			return standing{state: r.State}
 		}
 		return in.standFinished(h, false)

@@ -43,8 +43,28 @@ func TestWhatIsBelieved(t *testing.T) {
 			if c.want {
 				want = m
 			}
+			if c.want && c.identity.UID == "" {
+				want.Progress = nil // before there is a uid, nothing has been tried
+			}
 			sameText(t, plan.Trust(m, self), want)
 		})
+	}
+}
+
+func TestAStampProvesNoRun(t *testing.T) {
+	stamp := storage.Identity{Namespace: "ns", Name: "thing", Kind: "Thing"}
+	pending := storage.Marker{}.WithRecord(stamp, "h", storage.Record{Cause: storage.Create, State: storage.Pending})
+	sameText(t, plan.Trust(pending, self), pending)
+
+	m := handled("e1", "h")
+	m.Handled.Identity = stamp
+	in := at("e1", plan.Trust(m, self), handler(create|update))
+	if due := onlyDue(t, plan.Decide(in)); due.Cause != storage.Create || due.Attempt != 1 {
+		t.Errorf("a creation that a stamp says was finished: due %+v", due)
+	}
+	in = at("e1", plan.Trust(m, self), handler(update))
+	if d := plan.Decide(in); len(d.Due) > 0 {
+		t.Errorf("a handler for changes alone, at birth: due %+v", d.Due)
 	}
 }
 

@@ -73,6 +73,9 @@ func TestResume(t *testing.T) {
 		"Create only, its success not yet in handled: Resume waits":  {at("e2", with(storage.Marker{}, tried(storage.Create, storage.Succeeded, "e1", 1)), handler(create|resume, resuming)), ""},
 		"Resume only":                                                {at("e1", storage.Marker{}, handler(resume, resuming)), storage.Resume},
 		"unfinished before the restart":                              {at("e1", with(handled("e1", "h"), tried(storage.Resume, storage.Retrying, "e1", 1)), handler(resume)), storage.Resume},
+		"unfinished, then changed: it is not owed the new":           {at("e2", with(handled("e1", "h"), tried(storage.Resume, storage.Retrying, "e1", 1)), handler(create|resume)), ""},
+		"unfinished, then changed back: what it finished stands":     {at("e1", with(handled("e1", "h"), tried(storage.Resume, storage.Retrying, "e2", 1)), handler(update)), ""},
+		"failed for good, then changed and owed again by a restart":  {at("e2", with(storage.Marker{}, tried(storage.Resume, storage.Failed, "e1", 1)), handler(resume, resuming)), storage.Resume},
 		"failed for good, and owed again by a restart: stays failed": {at("e1", with(handled("e1", "h"), tried(storage.Resume, storage.Failed, "e1", 1)), handler(resume, resuming)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,6 +45,9 @@ type Handler struct {
 	Retry    Retry
 }
 
+// runsAtBirth tells whether no new object can have been handled already.
+func (h *Handler) runsAtBirth() bool { return h.On&OnCreate != 0 && !h.Adopt }
+
 // Retry bounds and paces the attempts of a handler. Zero values mean the
 // defaults, which the SDK documents.
 type Retry struct {

@@ -84,23 +84,10 @@ func (in *Input) adopt(m storage.Marker, standings []standing) storage.Marker {
 	return m
 }
 
-// enter returns the marker with an entry of one handler, bound to the object.
-// What the marker says of other handlers stays.
+// enter returns the marker with an entry of one handler. What the marker says
+// of other handlers stays.
 func (in *Input) enter(m storage.Marker, id, digest string, revision int64) storage.Marker {
-	h := storage.Handled{Identity: in.Object.Identity}
-	if m.Handled != nil {
-		h = *m.Handled
-	}
-	if h.UID == "" && in.Object.UID != "" {
-		h.Identity = in.Object.Identity
-		if h.Essence == in.Object.Birth {
-			h.Essence = in.Object.Essence // the same, of which birth knew a part
-		}
-	}
-	h.By = maps.Clone(h.By)
-	if h.By == nil {
-		h.By = map[string]storage.Entry{}
-	}
+	h := in.bound(m.Handled)
 	entry := h.By[id]
 	entry.Digest, entry.Revision = digest, revision
 	if digest == h.Essence {
@@ -109,6 +96,31 @@ func (in *Input) enter(m storage.Marker, id, digest string, revision int64) stor
 	h.By[id] = entry
 	m.Handled = &h
 	return m
+}
+
+// bound returns a copy of what is handled that is bound to the object. Of the
+// stamp of a birth, only that stays which a stamp can say.
+func (in *Input) bound(old *storage.Handled) storage.Handled {
+	if old == nil {
+		return storage.Handled{Identity: in.Object.Identity, By: map[string]storage.Entry{}}
+	}
+	h := *old
+	if h.By = maps.Clone(h.By); h.By == nil {
+		h.By = map[string]storage.Entry{}
+	}
+	if h.UID != "" || in.Object.UID == "" {
+		return h
+	}
+	h.Identity = in.Object.Identity
+	if h.Essence == in.Object.Birth && h.Essence != "" {
+		h.Essence = in.Object.Essence // the same, of which birth knew a part
+	}
+	for i := range in.Handlers {
+		if in.Handlers[i].runsAtBirth() {
+			delete(h.By, in.Handlers[i].ID)
+		}
+	}
+	return h
 }
 
 // dropRecords drops the records that nobody needs: those of handlers that are
@@ -187,12 +199,10 @@ func tells(r storage.Record, entered bool) bool {
 // entry says what it finished itself: one that is not declared for changes
 // keeps an older digest, so that it is due once it is declared for them.
 func (in *Input) handle(m storage.Marker, standings []standing) storage.Marker {
-	h := storage.Handled{By: map[string]storage.Entry{}}
-	if m.Handled != nil {
-		h = *m.Handled
-		h.By = make(map[string]storage.Entry, len(m.Handled.By))
-		for id := range m.Handled.By {
-			entry, _ := m.Entry(id) // with its digest, which may be an older one from now on
+	h := in.bound(m.Handled)
+	for id, entry := range h.By {
+		if entry.Digest == "" {
+			entry.Digest = h.Essence // may be an older one from now on
 			h.By[id] = entry
 		}
 	}

@@ -28,7 +28,7 @@ func (in *Input) stand(h *Handler) standing {
 	}
 	record, recorded := in.Marker.Record(h.ID)
 	entry, entered := in.Marker.Entry(h.ID)
-	if entered && in.Marker.Handled.UID == "" && h.On&OnCreate != 0 && !h.Adopt {
+	if entered && in.Marker.Handled.UID == "" && h.runsAtBirth() {
 		entry, entered = storage.Entry{}, false // nobody has finished a creation at birth
 	}
 	digest := in.digest(h)

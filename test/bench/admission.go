@@ -9,7 +9,6 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,7 +133,7 @@ func (b *bench) publishNoop(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rule := webhook.Rule{Resource: certificates, Namespaced: true, NamespaceSelector: onlyNamespace(namespace)}
+	rule := webhook.Rule{Resource: certificates, Namespaced: true, LabelSelector: onlyFor(subject.Noop)}
 	configuration, err := webhook.Configuration([]webhook.Rule{rule}, webhook.ConfigOptions{
 		Name: "noop.bench", Domain: "noop." + subject.Domain, CABundle: bundle.CABundle(),
 		URL: "https://" + address + "/admit", ServiceAccounts: []string{"system:serviceaccount:" + namespace + ":subject"},
@@ -158,7 +157,7 @@ func (b *bench) admitInTurn(ctx context.Context, updates bool, round, first, n i
 		for j := range admitters {
 			name := admitters[(i+j)%len(admitters)]
 			began := time.Now()
-			err := b.admitted(ctx, updates, round, namespaceOf(name), i)
+			err := b.admitted(ctx, updates, round, name, i)
 			took[name] = append(took[name], time.Since(began))
 			if err != nil {
 				return nil, fmt.Errorf("request %d of %s: %w", i, name, err)
@@ -184,11 +183,11 @@ func (b *bench) admitInTurn(ctx context.Context, updates bool, round, first, n i
 	return samples, nil
 }
 
-func (b *bench) admitted(ctx context.Context, updates bool, round int, namespace string, i int) error {
+func (b *bench) admitted(ctx context.Context, updates bool, round int, name string, i int) error {
 	if updates {
-		return b.change(ctx, namespace, i, round+1)
+		return b.change(ctx, namespaceOf(name), i, round+1)
 	}
-	return b.create(ctx, namespace, i)
+	return b.create(ctx, name, i)
 }
 
 // publishedAddress is where the configuration says that Dogear listens.
@@ -204,8 +203,6 @@ func (b *bench) publishedAddress(ctx context.Context) (string, error) {
 	return target.Host, nil
 }
 
-func onlyNamespace(name string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{name}},
-	}}
+func onlyFor(contender string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{subject.Label: contender}}
 }

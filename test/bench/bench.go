@@ -90,7 +90,7 @@ func (b *bench) warmUp(ctx context.Context) error {
 	namespace := namespaceOf(ceiling)
 	b.say("warming up")
 	err := each(ctx, b.objects, workers, func(ctx context.Context, i int) error {
-		return errors.Join(b.create(ctx, namespace, i), b.change(ctx, namespace, i, 0))
+		return errors.Join(b.create(ctx, ceiling, i), b.change(ctx, namespace, i, 0))
 	})
 	return errors.Join(err, b.clear(ctx, namespace))
 }

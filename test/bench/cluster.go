@@ -21,8 +21,8 @@ import (
 	"github.com/dogear-dev/dogear/test/rig"
 )
 
-// namespaceOf is where the objects of a contender are. Its subject looks at no
-// other, so that all of them may run at the same time and take turns.
+// namespaceOf is where the objects of a contender are, apart from those of the
+// others. Its subject selects them by label.
 func namespaceOf(contender string) string { return "bench-" + contender }
 
 // start starts the control plane and sets up what the subjects need.
@@ -149,7 +149,7 @@ func (b *bench) awaitWebhook(ctx context.Context, p *process) error {
 		if err != nil {
 			return fatal{err}
 		}
-		if err := b.send(ctx, http.MethodPost, namespaceOf(p.name), "", "?dryRun=All", "application/json", body(namespaceOf(p.name), trial)); err != nil {
+		if err := b.send(ctx, http.MethodPost, namespaceOf(p.name), "", "?dryRun=All", "application/json", body(p.name, trial)); err != nil {
 			return err
 		}
 		after, err := p.ask(subject.Look)

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/test/bench/subject"
 )
 
 var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
@@ -22,16 +24,16 @@ var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version
 const namePrefix = "object-"
 
 // body is a Certificate such as people write.
-func body(namespace string, i int) []byte {
+func body(contender string, i int) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"name":"%[1]s%[2]d","namespace":"%[3]s",`+
-		`"labels":{"app.kubernetes.io/name":"shop","app.kubernetes.io/instance":"shop-%[2]d","app.kubernetes.io/managed-by":"bench"},`+
+		`"labels":{"`+subject.Label+`":"%[4]s","app.kubernetes.io/name":"shop","app.kubernetes.io/instance":"shop-%[2]d","app.kubernetes.io/managed-by":"bench"},`+
 		`"annotations":{"example.com/owner":"team-%[2]d","example.com/ticket":"SHOP-%[2]d"}},`+
 		`"spec":{"secretName":"shop-%[2]d-tls","commonName":"shop-%[2]d.example.com",`+
 		`"dnsNames":["shop-%[2]d.example.com","www.shop-%[2]d.example.com","api.shop-%[2]d.example.com"],`+
 		`"duration":"2160h0m0s","renewBefore":"360h0m0s","usages":["digital signature","key encipherment","server auth"],`+
 		`"privateKey":{"algorithm":"ECDSA","size":256,"rotationPolicy":"Always"},`+
 		`"subject":{"organizations":["Example"]},"issuerRef":{"name":"ca","kind":"ClusterIssuer","group":"cert-manager.io"}}}`,
-		namePrefix, i, namespace)
+		namePrefix, i, namespaceOf(contender), contender)
 }
 
 const mergePatch = "application/merge-patch+json"
@@ -64,8 +66,8 @@ func (b *bench) send(ctx context.Context, method, namespace, name, query, conten
 	return err
 }
 
-func (b *bench) create(ctx context.Context, namespace string, i int) error {
-	return b.send(ctx, http.MethodPost, namespace, "", "", "application/json", body(namespace, i))
+func (b *bench) create(ctx context.Context, contender string, i int) error {
+	return b.send(ctx, http.MethodPost, namespaceOf(contender), "", "", "application/json", body(contender, i))
 }
 
 func (b *bench) patch(ctx context.Context, namespace string, i int, patch string) error {

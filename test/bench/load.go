@@ -48,7 +48,7 @@ func (t *turn) arrive(ctx context.Context, do func(context.Context, int) error) 
 	return each(ctx, t.n, workers, timed)
 }
 
-func (t *turn) create(ctx context.Context, i int) error { return t.bench.create(ctx, t.namespace, i) }
+func (t *turn) create(ctx context.Context, i int) error { return t.bench.create(ctx, t.contender, i) }
 
 func (t *turn) change(ctx context.Context, i int) error {
 	return t.bench.change(ctx, t.namespace, i, t.round+1)

@@ -36,7 +36,7 @@ func (b *bench) launch(name string, args ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{name, "-kubeconfig", b.kubeconfigs[name], "-namespace", namespaceOf(name), "-workers", fmt.Sprint(workers)}, args...)
+	args = append([]string{name, "-kubeconfig", b.kubeconfigs[name], "-namespace", namespaceOf(name), "-selected", name, "-workers", fmt.Sprint(workers)}, args...)
 	p := &process{name: name, log: filepath.Join(b.dir, name+".log"), cmd: exec.Command(self, args...)}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	cmapi "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -82,9 +83,13 @@ func bare(s settings) (program, error) {
 	if err := cmapi.AddToScheme(scheme); err != nil {
 		return program{}, err
 	}
+	selector, err := labels.Parse(s.labels())
+	if err != nil {
+		return program{}, err
+	}
 	manager, err := ctrl.NewManager(s.config, ctrl.Options{
 		Scheme: scheme, Metrics: server.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&cmapi.Certificate{}: {Label: selector}}},
 	})
 	if err != nil {
 		return program{}, err

@@ -27,7 +27,7 @@ func dogear(s settings) (program, error) {
 		return program{}, err
 	}
 	var runs atomic.Int64
-	handler.Register(op, handler.Spec{ID: "myapp", On: handler.Create | handler.Update, Namespaces: []string{s.namespace}},
+	handler.Register(op, handler.Spec{ID: "myapp", On: handler.Create | handler.Update, Labels: s.labels()},
 		func(_ context.Context, req *certificateRequest) (handler.Result, error) {
 			runs.Add(1)
 			if req.Attempt < s.attempts {
@@ -36,7 +36,7 @@ func dogear(s settings) (program, error) {
 			return handler.Result{}, nil
 		})
 	if s.finalizer {
-		handler.Register(op, handler.Spec{ID: "cleanup", On: handler.Delete, Namespaces: []string{s.namespace}},
+		handler.Register(op, handler.Spec{ID: "cleanup", On: handler.Delete, Labels: s.labels()},
 			func(context.Context, *certificateRequest) (handler.Result, error) {
 				runs.Add(1)
 				return handler.Result{}, nil

@@ -30,6 +30,9 @@ const (
 	CertificateSecret = "noop-webhook"
 )
 
+// Label tells whose an object is: the subjects run at the same time.
+const Label = "bench.example.com/for"
+
 // Is tells whether the arguments of the binary ask for a subject.
 func Is(args []string) bool {
 	if len(args) == 0 {
@@ -42,6 +45,7 @@ func Is(args []string) bool {
 type settings struct {
 	config    *rest.Config
 	log       logr.Logger
+	selected  string
 	namespace string
 	address   string // of the webhook; empty: none
 	workers   int
@@ -51,12 +55,16 @@ type settings struct {
 	admission bool
 }
 
+// labels selects the subject's objects.
+func (s *settings) labels() string { return Label + "=" + s.selected }
+
 // Run runs the subject that args name until in ends. Its log goes to log.
 func Run(args []string, in io.Reader, out, log io.Writer) error {
 	s := settings{log: zap.New(zap.WriteTo(log))}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "how to reach the API server")
-	flags.StringVar(&s.namespace, "namespace", "", "the only namespace to look at")
+	flags.StringVar(&s.selected, "selected", "", "value of the label of the objects to look at")
+	flags.StringVar(&s.namespace, "namespace", "", "for the subject's own objects")
 	flags.StringVar(&s.address, "webhook", "", "where to serve admission")
 	flags.IntVar(&s.workers, "workers", 16, "objects handled at the same time")
 	flags.IntVar(&s.attempts, "attempts", 1, "attempts until the handler succeeds")

@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	apijson "sigs.k8s.io/json"
 
 	"github.com/dogear-dev/dogear/controller/handler"
 	"github.com/dogear-dev/dogear/controller/plan"
@@ -188,7 +188,7 @@ func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch
 	if err != nil {
 		o = handler.BadPatch(o, err)
 	}
-	r := run{id: h.Spec.ID, due: due, at: p.clock.Now(), chance: p.chance(), payload: o.Payload, patch: merge}
+	r := run{id: h.Spec.ID, due: due, at: p.clock.Now(), chance: p.chance(), payload: o.Payload, patch: merge, before: due.Digest}
 	r.outcome = planOutcome(o)
 	if merge != nil {
 		p.now = merged(p.now, merge)
@@ -274,7 +274,8 @@ func (p *pass) compare(h *selection.Handler, r *handler.RawRequest) {
 		return
 	}
 	var before, after map[string]any
-	if json.Unmarshal(text, &before) != nil || json.Unmarshal(p.set.Rules.Essence(p.now.Object), &after) != nil {
+	if apijson.UnmarshalCaseSensitivePreserveInts(text, &before) != nil ||
+		apijson.UnmarshalCaseSensitivePreserveInts(p.set.Rules.Essence(p.now.Object), &after) != nil {
 		return
 	}
 	r.Changes = handler.Changes(before, after)

@@ -61,6 +61,7 @@ type run struct {
 	chance  float64
 	payload any            // nil: none
 	patch   map[string]any // merge patch that the handler asked for; nil: none
+	before  string         // the digest that the handler saw, before its own patch
 }
 
 func newMemory() *memory { return &memory{objects: map[types.NamespacedName]*object{}} }

@@ -61,6 +61,9 @@ func (p *pass) run(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 		if p.mem.refusal != nil && p.seen.GetResourceVersion() == version {
+			if p.blame(ctx) {
+				continue
+			}
 			break // nothing has changed: the server won't have it
 		}
 	}
@@ -173,6 +176,10 @@ func (p *pass) time() time.Time { return p.clock.Now().Truncate(time.Millisecond
 func (p *pass) apply(r *run) {
 	for i := range p.in.Handlers {
 		if h := &p.in.Handlers[i]; h.ID == r.id {
+			if r.due.Cause == storage.Resume && r.before != r.due.Digest {
+				// What it had finished it has finished with its own patch, too.
+				p.in.Marker = p.in.Marker.WithDigest(r.id, r.before, r.due.Digest)
+			}
 			p.in.Marker = plan.Apply(p.in.Marker, p.in.Object.Identity, h, r.due, r.outcome, r.at, r.chance)
 			h.Resume = h.Resume && r.outcome.State != storage.Succeeded
 		}

@@ -198,7 +198,7 @@ func (p *pass) correct(ctx context.Context, expected plan.Input, marker storage.
 			corrected = corrected.WithDigest(handlers[i].ID, was, is)
 		}
 	}
-	p.mem.unwritten = nil
+	p.settled()
 	p.now = p.seen
 	if corrected.Equal(marker) {
 		return nil

@@ -129,21 +129,12 @@ func (r *review) own(annotations map[string]string) map[string]string {
 }
 
 // carry makes the object carry just these annotations of ours, and tells
-// whether that changes anything. What would not fit is not carried.
-func (r *review) carry(want map[string]string) (changed bool, err error) {
+// whether that changes anything.
+func (r *review) carry(want map[string]string) bool {
 	have := r.object.GetAnnotations()
 	if maps.Equal(r.own(have), want) {
-		return false, nil
-	}
-	size := storage.Size(want)
-	for key, value := range have {
-		if !r.Prefix.Owns(key) {
-			size += len(key) + len(value)
-		}
-	}
-	if size > storage.ServerLimit && size > storage.Size(have) {
-		return false, storage.ErrNoRoom
+		return false
 	}
 	r.ops = append(r.ops, annotationOps(r.Prefix, have, want)...)
-	return true, nil
+	return true
 }

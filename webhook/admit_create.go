@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"errors"
+
 	"github.com/dogear-dev/dogear/controller/handler"
 	"github.com/dogear-dev/dogear/controller/plan"
 	"github.com/dogear-dev/dogear/controller/selection"
@@ -20,15 +22,14 @@ func (r *review) create() string {
 		decision = DecisionStamped
 	}
 	want, finalizer, err := r.stampNew(kept)
-	if err != nil {
+	switch {
+	case errors.Is(err, storage.ErrNoRoom):
+		r.warnings = append(r.warnings, "dogear: the object's annotations leave no room for its progress: it is handled, but its state cannot be shown")
+		decision, want = DecisionNoRoom, kept
+	case err != nil:
 		decision, want = r.failed(err), kept
 	}
-	changed, err := r.carry(want)
-	if err != nil {
-		r.warnings = append(r.warnings, "dogear: the object's annotations leave no room for its progress: it is handled, but its state cannot be shown")
-		_, _ = r.carry(kept) // takes away what the user sent; that always fits
-		return DecisionNoRoom
-	}
+	changed := r.carry(want)
 	if finalizer == plan.Add {
 		r.ops = append(r.ops, addFinalizer(r.object.GetFinalizers(), r.Prefix.Finalizer()))
 		changed = true
@@ -57,7 +58,7 @@ func (r *review) stampNew(kept map[string]string) (map[string]string, plan.Final
 	stamped.Paused = paused
 	fitted, _, err := r.Budget.Fit(r.Prefix, r.object.GetAnnotations(), stamped)
 	if err != nil {
-		return kept, finalizer, nil //nolint:nilerr // carry finds that there is no room, and says so
+		return nil, finalizer, err
 	}
 	want := r.Prefix.Render(fitted)
 	for key, value := range kept {

@@ -24,8 +24,9 @@ func (r *review) update() string {
 	want, finalizer, err := r.stampChanged(restored)
 	switch {
 	case errors.Is(err, storage.ErrNoRoom):
-		r.warnings = append(r.warnings, "dogear: the object's annotations leave no room for its progress")
-		r.finish(restored, decision)
+		if decision = r.finish(restored, decision); decision != DecisionNoRoom {
+			r.warnings = append(r.warnings, "dogear: the object's annotations leave no room for its new progress")
+		}
 		return DecisionNoRoom
 	case err != nil:
 		var format *storage.FormatError
@@ -60,12 +61,16 @@ func (r *review) restored() map[string]string {
 	return restored
 }
 
+// finish has the object carry what it has to, unless the user has just filled
+// the room for it: then the patch would have the user's request refused.
 func (r *review) finish(want map[string]string, decision string) string {
-	changed, err := r.carry(want)
-	switch {
-	case err != nil:
+	others := r.object.GetAnnotations()
+	maps.DeleteFunc(others, func(key, _ string) bool { return r.Prefix.Owns(key) })
+	if storage.Size(others)+storage.Size(want) > storage.ServerLimit {
+		r.warnings = append(r.warnings, "dogear: the object's annotations leave no room for its progress")
 		return DecisionNoRoom
-	case changed && decision == DecisionUnchanged:
+	}
+	if r.carry(want) && decision == DecisionUnchanged {
 		return DecisionRestored
 	}
 	return decision
@@ -84,6 +89,9 @@ func (r *review) stampChanged(restored map[string]string) (map[string]string, pl
 		return nil, plan.Keep, err
 	}
 	if !changed(before, after, seen, handlers) {
+		if before.Held && !after.Held {
+			return restored, plan.Add, nil // dropped by a replace; in deletion it is the user's to drop
+		}
 		return restored, plan.Keep, nil
 	}
 	after.Identity = selection.Identity(r.old)
@@ -127,7 +135,7 @@ func (r *review) stampChanged(restored map[string]string) (map[string]string, pl
 
 // changed tells whether anything has changed that a decision rests on.
 func changed(before, after plan.Object, seen, now []plan.Handler) bool {
-	if before.Essence != after.Essence || (before.Held && !after.Held) {
+	if before.Essence != after.Essence {
 		return true
 	}
 	for i := range now {

@@ -245,7 +245,7 @@ func planOutcome(o handler.Outcome) plan.Outcome {
 // request is what the handler is told.
 func (p *pass) request(h *selection.Handler, due plan.Due) (*handler.RawRequest, error) {
 	record, _ := p.in.Marker.Record(h.Spec.ID)
-	r := &handler.RawRequest{Object: p.now.DeepCopy()}
+	r := &handler.RawRequest{Object: p.now} // Run makes the private copy
 	r.Info = handler.Info{
 		HandlerID: h.Spec.ID, Cause: causeOf(due.Cause), Attempt: due.Attempt, LastAttempt: due.Last,
 		Started: due.Started, By: record.By, Fence: p.fence(), Patch: &handler.Patch{},

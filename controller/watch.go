@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,7 +69,7 @@ func (op *Operator) watch(ctx context.Context, set *selection.Set, ledger *ledge
 		Reconciler:              k,
 		MaxConcurrentReconciles: op.options.Workers,
 		SkipNameValidation:      new(true),
-		Logger:                  op.options.Log.WithValues("kind", set.Kind.Kind),
+		LogConstructor:          logOf(op.options.Log.WithValues("kind", set.Kind.Kind)),
 		CacheSyncTimeout:        forever,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBlocked),
 	})
@@ -141,11 +142,15 @@ func hasStatus(d discovery.DiscoveryInterface, mapping *meta.RESTMapping) (bool,
 
 // newCache watches only what the handlers can select, and keeps no managedFields.
 func (op *Operator) newCache(set *selection.Set) (cache.Cache, error) {
+	mapping, err := op.manager.GetRESTMapper().RESTMapping(set.Kind.GroupKind(), set.Kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("find the resource of %s: %w", set.Kind, err)
+	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(set.Kind)
 	by := cache.ByObject{
 		Label:                 set.Labels(),
-		Transform:             cache.TransformStripManagedFields(),
+		Transform:             stripManagedFields,
 		UnsafeDisableDeepCopy: new(true),
 	}
 	if names := set.Namespaces(); names != nil {
@@ -157,13 +162,40 @@ func (op *Operator) newCache(set *selection.Set) (cache.Cache, error) {
 	c, err := cache.New(op.config, cache.Options{
 		HTTPClient: op.manager.GetHTTPClient(),
 		Scheme:     op.options.Scheme,
-		Mapper:     op.manager.GetRESTMapper(),
+		Mapper:     mapperOf(mapping),
 		ByObject:   map[client.Object]cache.ByObject{u: by},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up the cache of %s: %w", set.Kind, err)
 	}
 	return c, nil
+}
+
+// stripManagedFields does to an unstructured object what
+// cache.TransformStripManagedFields does, which first decodes the entries.
+func stripManagedFields(object any) (any, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
+	}
+	return object, nil
+}
+
+// mapperOf knows one kind. A cache of several namespaces asks at every read,
+// and the manager's mapper takes longer than the read itself.
+func mapperOf(mapping *meta.RESTMapping) meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.AddSpecific(mapping.GroupVersionKind, mapping.Resource, mapping.Resource, mapping.Scope)
+	return m
+}
+
+// logOf is the log of one pass, with what is cheap to add.
+func logOf(log logr.Logger) func(*reconcile.Request) logr.Logger {
+	return func(key *reconcile.Request) logr.Logger {
+		if key == nil {
+			return log
+		}
+		return log.WithValues("namespace", key.Namespace, "name", key.Name)
+	}
 }
 
 func (op *Operator) newKind(set *selection.Set, cached client.Reader, ledger *ledger) *kind {

@@ -76,6 +76,7 @@ func TestResume(t *testing.T) {
 		"unfinished, then changed: it is not owed the new":           {at("e2", with(handled("e1", "h"), tried(storage.Resume, storage.Retrying, "e1", 1)), handler(create|resume)), ""},
 		"unfinished, then changed back: what it finished stands":     {at("e1", with(handled("e1", "h"), tried(storage.Resume, storage.Retrying, "e2", 1)), handler(update)), ""},
 		"failed for good, then changed and owed again by a restart":  {at("e2", with(storage.Marker{}, tried(storage.Resume, storage.Failed, "e1", 1)), handler(resume, resuming)), storage.Resume},
+		"failed for good as Resume, where an Update is due by now":   {at("e2", with(handled("e1", "h"), tried(storage.Resume, storage.Failed, "e2", 1)), handler(update|resume)), storage.Update},
 		"failed for good, and owed again by a restart: stays failed": {at("e1", with(handled("e1", "h"), tried(storage.Resume, storage.Failed, "e1", 1)), handler(resume, resuming)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -157,3 +157,19 @@ func TestThePassAfterAStampRunsWhatIsStampedAndLeavesNoRecord(t *testing.T) {
 	want.Handled.Generation = 7
 	sameText(t, plan.Decide(in).Marker, want)
 }
+
+// The first entry that the controller writes binds what a birth's stamp says.
+func TestAnEntryBindsTheStampOfABirth(t *testing.T) {
+	stamp := born(storage.Marker{}, handler(update), handler(create, named("c")))
+	m, _ := plan.Stamp(stamp, "jane")
+	m = entry(m, "c", storage.Entry{}) // no birth can say this of a handler for creations
+	in := at("e1+ip", m, handler(update), handler(create, named("c")))
+	in.Object.Birth = "e1"
+	got := plan.Decide(in).Marker
+	if e, ok := got.Entry("h"); got.Handled.UID != "u1" || e.Digest != "e1+ip" || !ok {
+		t.Errorf("handled: %+v", got.Handled)
+	}
+	if _, ok := got.Entry("c"); ok {
+		t.Error("a creation that a stamp says was finished is believed once the stamp is bound")
+	}
+}

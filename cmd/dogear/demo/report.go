@@ -274,13 +274,14 @@ func (d *demo) commands() []string {
 	}
 	return []string{
 		"export KUBECONFIG=" + d.adminKubeconfig(),
-		kubectl + " get certificates,services -A -o " + d.customColumns(),
+		kubectl + " get certificates,services -A -o " + CustomColumns(d.board.prefix),
 		fmt.Sprintf(`%s patch certificate rogue -n %s --type=merge -p '{"spec":{"dnsNames":["rogue.example.com"]}}'`, kubectl, d.options.objects()),
 	}
 }
 
-// customColumns shows the state. Dots within the annotation's name are escaped.
-func (d *demo) customColumns() string {
-	key := strings.ReplaceAll(d.board.prefix.Key(storage.KeyState), ".", `\.`)
+// CustomColumns are columns of kubectl that show the state of the operator with
+// this prefix, quoted for a shell. Dots within the annotation's name are escaped.
+func CustomColumns(prefix storage.Prefix) string {
+	key := strings.ReplaceAll(prefix.Key(storage.KeyState), ".", `\.`)
 	return "custom-columns='KIND:.kind,NAME:.metadata.name,STATE:.metadata.annotations." + key + "'"
 }

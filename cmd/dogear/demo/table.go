@@ -96,7 +96,7 @@ func measure(rows [][]string, width int) []int {
 			left -= gap
 		}
 		if i == len(widths)-2 && i > 4 { // the payload leaves room for messages
-			widths[i] = min(widths[i], left/2)
+			widths[i] = min(widths[i], max(left/2, left-gap-widths[i+1]))
 		}
 		if widths[i] > left {
 			widths[i] = max(left, 0)

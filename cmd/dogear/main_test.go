@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/dogear-dev/dogear/cmd/dogear/demo"
+	"github.com/dogear-dev/dogear/storage"
+	"github.com/dogear-dev/dogear/test/rig"
+	"github.com/dogear-dev/dogear/test/rig/rigtest"
+)
+
+// asProgram makes the test binary behave as dogear: the demo runs its own
+// program again.
+const asProgram = "DOGEAR_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == demo.OperatorCommand {
+		main()
+	}
+	rigtest.Main(m)
+}
+
+// dogear runs a command line in this process.
+func dogear(t *testing.T, defaults demo.Options, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(t.Context(), args, &out, &errs, defaults)
+	return out.String(), errs.String(), status
+}
+
+func TestHelpAndCompletion(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"", []string{"dogear demo", "Environment:", "DOGEAR_ASSETS", "KUBEBUILDER_ASSETS", "NO_COLOR"}},
+		{"--help", []string{"Available Commands:", "demo", "version", "completion"}},
+		{"demo --help", []string{"--keep", "--timeout", "--dir", "--output", "DOGEAR_ASSETS", "exit status", "Examples:"}},
+		{"version", []string{"dogear ", "go1."}},
+		{"version -o json", []string{`"version":`, `"platform":`}},
+		{"completion bash", []string{"__start_dogear"}},
+		{"completion zsh", []string{"#compdef dogear"}},
+		{"completion fish", []string{"complete -c dogear"}},
+		{"__complete demo --output ", []string{"json", "text"}},
+		{"__complete de", []string{"demo"}},
+	} {
+		args := strings.Split(c.args, " ")
+		if c.args == "" {
+			args = []string{}
+		}
+		stdout, stderr, status := dogear(t, demo.Options{}, args...)
+		if status != exitOK {
+			t.Errorf("dogear %s: status %d: %s", c.args, status, stderr)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("dogear %s: no %q in:\n%s", c.args, want, stdout)
+			}
+		}
+		if strings.Contains(stdout, demo.OperatorCommand) {
+			t.Errorf("dogear %s shows the hidden command", c.args)
+		}
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"dmeo":               `dogear: there is no command "dmeo": did you mean "demo"?`,
+		"nothing":            `dogear: there is no command "nothing": see 'dogear --help'`,
+		"demo extra":         `dogear: dogear demo takes no arguments, but got ["extra"]`,
+		"demo --bogus":       `dogear: unknown flag: --bogus: see 'dogear demo --help'`,
+		"demo -o xml":        `dogear: --output is "xml": want text or json`,
+		"demo --timeout=0":   `dogear: --timeout is 0s: want more than 0`,
+		"demo --timeout=-1s": `dogear: --timeout is -1s: want more than 0`,
+		"version -o xml":     `dogear: --output is "xml": want text or json`,
+	} {
+		stdout, stderr, status := dogear(t, demo.Options{}, strings.Split(args, " ")...)
+		if status != exitUsage || !strings.HasPrefix(stderr, want) || stdout != "" {
+			t.Errorf("dogear %s: status %d, %q, %q, want %d and %q", args, status, stdout, stderr, exitUsage, want)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0}, {errors.New("any"), 1}, {fmt.Errorf("x: %w", demo.ErrUnexpected), 1}, {wrongUsage("x"), 2},
+		{fmt.Errorf("x: %w", signaled{syscall.SIGINT}), 130}, {signaled{syscall.SIGTERM}, 143},
+	} {
+		if got := status(c.err); got != c.want {
+			t.Errorf("%v: status %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestErrorsBeforeTheStart(t *testing.T) {
+	t.Setenv("DOGEAR_ASSETS", t.TempDir())
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv("TMPDIR", t.TempDir())
+	_, stderr, status := dogear(t, demo.Options{}, "demo")
+	if status != exitFailed || !strings.Contains(stderr, "run 'make controlplane'") {
+		t.Errorf("without programs: status %d, %q", status, stderr)
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/mine", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, status = dogear(t, demo.Options{}, "demo", "--dir", dir)
+	if status != exitFailed || !strings.Contains(stderr, "is not empty: name a new folder") {
+		t.Errorf("with a folder in use: status %d, %q", status, stderr)
+	}
+}
+
+// The demo from end to end, on a control plane that these tests share.
+func TestDemoInPlainText(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	defaults := demo.Options{Name: "plain", ControlPlane: rigtest.ControlPlane(t)}
+	stdout, stderr, status := dogear(t, defaults, "demo")
+	if status != exitOK {
+		t.Fatalf("status %d: %s\n%s", status, stderr, stdout)
+	}
+	for _, want := range []string{
+		`admission makes it "shop-tls"`,
+		"Retrying   tries=1  next in 1.", "attempt=1 phase=Pending", "attempt=2 phase=Pending",
+		"(obtain a certificate: order shop.example.com: the authority is not done yet)",
+		"Succeeded  tries=3  phase=Ready",
+		"Failed     tries=1  allowed=false name=rogue.example.org",
+		"record=Draining", "dns        Gone",
+		"All 4 objects ended as expected",
+		"10 (dns 4, policy 2, provision 3, warm-up 1)",
+		"4 to 2 certificates (2.0 each), 5 to 2 services (2.5 each)",
+		"HandlerFailed 1, HandlerRetrying 1, StatusFallback",
+		"dogear demo --keep",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.ContainsAny(stdout, "\x1b✓✗↻") {
+		t.Error("colours or icons though nobody wants them")
+	}
+	if t.Failed() {
+		t.Logf("stdout:\n%s", stdout)
+	}
+}
+
+func TestDemoAsJSON(t *testing.T) {
+	dir := t.TempDir() + "/demo"
+	defaults := demo.Options{Name: "machine", ControlPlane: rigtest.ControlPlane(t)}
+	stdout, stderr, status := dogear(t, defaults, "demo", "-o", "json", "--dir", dir)
+	if status != exitOK {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	var report demo.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		t.Fatalf("stdout is not one document: %v\n%s", err, stdout)
+	}
+	if !report.OK || report.Error != "" || len(report.Objects) != 4 || report.Dir != dir {
+		t.Errorf("want 4 objects as expected: %s", stdout)
+	}
+	shop := report.Objects[0]
+	if shop.Object != "Certificate/shop" || shop.Defaults["spec.secretName"] != "shop-tls" || len(shop.Handlers) != 2 {
+		t.Fatalf("want Certificate/shop with its default: %+v", shop)
+	}
+	if h := shop.Handlers[1]; h.ID != "provision" || h.State != storage.Succeeded || h.Attempts != 3 {
+		t.Errorf("want provision to succeed at the third attempt: %+v", h)
+	}
+	if !strings.Contains(stderr, "alice deletes Service/api") {
+		t.Errorf("no progress on stderr: %s", stderr)
+	}
+	for _, file := range []string{"controller.log", "webhook.log", "kubeconfig"} {
+		if info, err := os.Stat(dir + "/" + file); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: want a file of the owner's alone: %v, %v", file, info, err)
+		}
+	}
+	checkKubectl(t, dir+"/kubeconfig")
+}
+
+// checkKubectl runs the command that the demo tells people to run.
+func checkKubectl(t *testing.T, kubeconfig string) {
+	t.Helper()
+	kubectl, err := rig.Binary("kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", kubectl+" get certificates,services -A -o "+demo.CustomColumns("dogear.machine.example.com"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	columns := strings.Join(strings.Fields(string(text)), " ")
+	for _, want := range []string{"Certificate shop Succeeded", "Certificate rogue Failed", "Service web Succeeded"} {
+		if !strings.Contains(columns, want) {
+			t.Errorf("kubectl shows no %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestDemoTellsWhichObjectFailed(t *testing.T) {
+	expected := demo.DefaultExpected()
+	expected[1].Handlers = map[string]storage.State{"policy": storage.Succeeded} // of Certificate/rogue
+	defaults := demo.Options{Name: "wrong", ControlPlane: rigtest.ControlPlane(t), Expected: expected}
+	t.Setenv("TMPDIR", t.TempDir())
+	stdout, stderr, status := dogear(t, defaults, "demo")
+	if status != exitFailed {
+		t.Errorf("status %d, want %d", status, exitFailed)
+	}
+	want := `Certificate/rogue: the handler "policy" is Failed, expected was Succeeded: "rogue.example.org" is not below example.com`
+	if !strings.Contains(stderr, want) || !strings.Contains(stderr, "logs: "+os.Getenv("TMPDIR")) {
+		t.Errorf("want %q and where the logs are:\n%s", want, stderr)
+	}
+	if !strings.Contains(stdout, "Not all objects ended as expected") || strings.Contains(stdout, "All 4 objects") {
+		t.Errorf("the summary does not say so:\n%s", stdout)
+	}
+}
+
+func TestDemoEndsInTime(t *testing.T) {
+	expected := append(demo.DefaultExpected(), demo.Expected{Object: "Service/never"})
+	defaults := demo.Options{Name: "late", ControlPlane: rigtest.ControlPlane(t), Expected: expected}
+	_, stderr, status := dogear(t, defaults, "demo", "--timeout", "15s")
+	if status != exitFailed || !strings.Contains(stderr, "not done within 15s (see --timeout)") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+}
+
+// A signal ends everything in order, and leaves nothing behind.
+func TestDemoIsInterrupted(t *testing.T) {
+	rigtest.ControlPlane(t) // skipped where there can't be one
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Setenv("TMPDIR", t.TempDir())
+	out := &trigger{text: "alice creates Certificate/shop", do: func() { cancel(signaled{syscall.SIGINT}) }}
+	var errs bytes.Buffer
+	defaults := demo.Options{Name: "interrupted", ControlPlane: rigtest.ControlPlane(t)}
+	if status := run(ctx, []string{"demo"}, out, &errs, defaults); status != 130 {
+		t.Errorf("status %d, want 130: %s", status, &errs)
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// trigger is a writer that does something once a text is written.
+type trigger struct {
+	text string
+	do   func()
+}
+
+func (w *trigger) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.do()
+	}
+	return len(p), nil
+}

@@ -102,10 +102,16 @@ func (r *review) stampChanged(restored map[string]string) (map[string]string, pl
 	if err != nil {
 		return nil, plan.Keep, err
 	}
-	for i, h := range r.set.Handlers {
-		handlers[i].Adopt = h.Spec.Existing == handler.Adopt
-	}
 	trusted := plan.Trust(marker, after.Identity)
+	for i, h := range r.set.Handlers {
+		_, entered := trusted.Entry(h.Spec.ID)
+		_, recorded := trusted.Record(h.Spec.ID)
+		if h.Spec.Existing == handler.Adopt && !entered && !recorded {
+			// An older object, or a younger one that was made while no webhook
+			// was up: the controller tells them apart.
+			handlers[i].On &^= plan.OnCreate | plan.OnUpdate
+		}
+	}
 	paused := trusted.Paused
 	trusted.Paused = false
 	retry := trusted.Retry

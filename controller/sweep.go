@@ -2,10 +2,15 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -24,6 +29,9 @@ func (op *Operator) sweep(ctx context.Context, k *kind) {
 	}
 	err := op.eachHeld(ctx, k.set.Kind, func(m *metav1.PartialObjectMetadata) error {
 		key := client.ObjectKeyFromObject(m)
+		if err := k.cached.Get(ctx, key, k.empty()); err == nil {
+			return nil // watched
+		}
 		mem := k.of(key, m.UID)
 		mem.held = true
 		k.enqueue(reconcile.Request{NamespacedName: key})
@@ -35,35 +43,54 @@ func (op *Operator) sweep(ctx context.Context, k *kind) {
 }
 
 // releaseForgotten takes our finalizer off the objects of kinds that no
-// handler is registered for any more. What cannot be done now is tried at the
-// next start.
+// handler is registered for any more. What cannot be done now is tried again,
+// also at the next start.
 func (op *Operator) releaseForgotten(ctx context.Context, l *ledger, sets []*selection.Set) {
+	var group errgroup.Group
 	for _, kind := range l.forgotten(sets) {
-		log := op.options.Log.WithValues("kind", kind.String())
-		if err := op.release(ctx, kind); err != nil {
-			if ctx.Err() == nil {
-				log.Error(err, "Finalizers of a kind without handlers cannot be released: is the right to list and patch it still there?")
-			}
-			continue
-		}
-		_, err := op.syncLedger(ctx, func(l *ledger) {
-			l.Kinds = slices.DeleteFunc(l.Kinds, func(name string) bool { return name == kindName(kind) })
+		group.Go(func() error {
+			log := op.options.Log.WithValues("kind", kind.String())
+			pace := wait.Backoff{Duration: 5 * time.Second, Factor: 2, Steps: 7, Cap: 5 * time.Minute}
+			return pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+				err := op.forget(ctx, kind)
+				if err != nil && ctx.Err() == nil {
+					log.Error(err, "Finalizers of a kind without handlers cannot be released, will retry: is the right to list and patch it still there?")
+				} else if err == nil {
+					log.Info("Released the finalizers of a kind without handlers")
+				}
+				return err == nil, nil
+			})
 		})
-		if err != nil && ctx.Err() == nil {
-			log.Error(err, "The ledger cannot be kept")
-			continue
-		}
-		log.Info("Released the finalizers of a kind without handlers")
 	}
+	_ = group.Wait() // it ends with ctx alone
+}
+
+// forget releases the objects of a kind, and strikes it off the ledger.
+func (op *Operator) forget(ctx context.Context, kind schema.GroupVersionKind) error {
+	if err := op.release(ctx, kind); err != nil && !meta.IsNoMatchError(err) { // no kind, no objects
+		return err
+	}
+	_, err := op.syncLedger(ctx, func(l *ledger) {
+		l.Kinds = slices.DeleteFunc(l.Kinds, func(name string) bool { return name == kindName(kind) })
+	})
+	return err
 }
 
 // release runs a pass without handlers over every object that we hold.
 func (op *Operator) release(ctx context.Context, gvk schema.GroupVersionKind) error {
 	k := op.newKind(&selection.Set{Kind: gvk}, op.client, &ledger{})
-	return op.eachHeld(ctx, gvk, func(m *metav1.PartialObjectMetadata) error {
-		_, err := k.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)})
-		return err
+	left := 0
+	err := op.eachHeld(ctx, gvk, func(m *metav1.PartialObjectMetadata) error {
+		result, err := k.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		if err != nil || result.RequeueAfter > 0 {
+			left++ // one that the server refuses holds up no other
+		}
+		return ctx.Err()
 	})
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d objects cannot be written at present", left)
+	}
+	return err
 }
 
 // eachHeld calls f for every object of the kind that carries our finalizer.

@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -109,4 +111,14 @@ func bodyOf(kind schema.GroupVersionKind) string {
 
 func nestedInt(object map[string]any, path ...string) (int64, bool, error) {
 	return unstructured.NestedInt64(object, path...)
+}
+
+// kindsOf lists the kinds of a ledger.
+func kindsOf(t *testing.T, ledger string) []string {
+	t.Helper()
+	var l struct{ Kinds []string }
+	if err := json.Unmarshal([]byte(ledger), &l); err != nil {
+		t.Fatal(err)
+	}
+	return l.Kinds
 }

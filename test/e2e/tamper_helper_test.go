@@ -29,7 +29,9 @@ type tampering struct {
 	seen    calls
 	address string
 	running *operator
-	probes  int
+	// webhookServer is the webhook, apart from the controller.
+	webhookServer *operator
+	probes        int
 }
 
 func (b *bench) tampering(kind schema.GroupVersionKind, webhook bool, specs ...handler.Spec) *tampering {
@@ -37,7 +39,7 @@ func (b *bench) tampering(kind schema.GroupVersionKind, webhook bool, specs ...h
 	x := &tampering{bench: b, kind: kind, webhook: webhook, specs: specs}
 	if webhook {
 		x.address = freeAddress(b)
-		b.start(x.register, x.options("webhook", controller.RoleWebhook))
+		x.webhookServer = b.start(x.register, x.options("webhook", controller.RoleWebhook))
 	}
 	x.begin()
 	if webhook {

@@ -309,3 +309,18 @@ func TestFinalizerTakenOffInDeletion(t *testing.T) {
 		b.awaitGone(u)
 	})
 }
+
+// Nobody but the operator itself owes a run as Resume.
+func TestForgedResume(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	kind := testKind("Widget")
+	x := b.tampering(kind, false, handler.Spec{ID: "work", On: handler.Create | handler.Resume})
+	u := b.create(b.object(kind, "one", bodyOf(kind)))
+	x.intact("at first", u)
+	x.try(func() {
+		x.annotate(u, "progress", `{"v":1,"uid":"`+string(b.get(u).GetUID())+`","handlers":{"work":{"cause":"Resume","state":"Pending"}}}`)
+	})
+	x.intact("forged", u)
+	x.ran("forged", "Create")
+}

@@ -84,8 +84,9 @@ func markerOps(present bool, changes []storage.Change) []operation {
 }
 
 // finalizerOps edit the list by index, so that entries of others survive:
-// a list that moved in the meantime fails the test.
-func finalizerOps(finalizers []string, ours string, change plan.Finalizer) []operation {
+// a list that moved in the meantime fails the test. To take ours off may delete
+// the object, so that is done only to the version that it was decided on.
+func finalizerOps(version string, finalizers []string, ours string, change plan.Finalizer) []operation {
 	switch i := slices.Index(finalizers, ours); {
 	case change == plan.Add && i < 0 && len(finalizers) == 0:
 		return []operation{test("/metadata/finalizers", null{}), add("/metadata/finalizers", []string{ours})}
@@ -93,7 +94,7 @@ func finalizerOps(finalizers []string, ours string, change plan.Finalizer) []ope
 		return []operation{add("/metadata/finalizers/-", ours)}
 	case change == plan.Remove && i >= 0:
 		path := "/metadata/finalizers/" + strconv.Itoa(i)
-		return []operation{test(path, ours), remove(path)}
+		return []operation{test("/metadata/resourceVersion", version), test(path, ours), remove(path)}
 	}
 	return nil
 }

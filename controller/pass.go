@@ -21,12 +21,13 @@ type pass struct {
 	key reconcile.Request
 	log logr.Logger
 
-	seen  *unstructured.Unstructured // as the server has it; shared with the cache, so never changed
-	mem   *object
-	found storage.Marker             // what it carried when it was decided on
-	basis map[string]string          // the annotations then
-	now   *unstructured.Unstructured // seen, with the patches of handlers applied
-	in    plan.Input                 // now, with all outcomes known here
+	seen    *unstructured.Unstructured // as the server has it; shared with the cache, so never changed
+	partial bool                       // of seen, only the metadata is from the last own write
+	mem     *object
+	found   storage.Marker             // what it carried when it was decided on
+	basis   map[string]string          // the annotations then
+	now     *unstructured.Unstructured // seen, with the patches of handlers applied
+	in      plan.Input                 // now, with all outcomes known here
 
 	ran map[int]bool // handlers that ran in this pass
 }
@@ -195,7 +196,7 @@ func (p *pass) reread(ctx context.Context) error {
 	if u == nil || u.GetUID() != p.mem.uid {
 		return errGone
 	}
-	p.seen = u
+	p.seen, p.partial = u, false
 	return nil
 }
 

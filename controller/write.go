@@ -24,7 +24,10 @@ func (p *pass) write(ctx context.Context, marker storage.Marker, finalizer plan.
 	marker = p.current(marker)
 	patched := p.now != p.seen && p.hasPatch()
 	changes := p.prefix.Changes(p.basis, p.found, marker)
-	edits := finalizerOps(p.seen.GetFinalizers(), p.prefix.Finalizer(), finalizer)
+	if finalizer == plan.Remove && p.partial {
+		return errAgain // an own write may have landed on a change that was not looked at
+	}
+	edits := finalizerOps(p.seen.GetResourceVersion(), p.seen.GetFinalizers(), p.prefix.Finalizer(), finalizer)
 	if len(changes) == 0 && len(edits) == 0 && !patched {
 		p.mem.known = &marker
 		return nil
@@ -131,7 +134,7 @@ func (p *pass) send(ctx context.Context, ops []operation, marker storage.Marker,
 	}
 	writes.WithLabelValues("marker").Inc()
 	p.memory.wroteVersion(p.mem, reply.GetResourceVersion(), p.clock.Now())
-	if !whole {
+	if p.partial = !whole; p.partial {
 		reply = withMetadata(p.seen, reply)
 	}
 	p.seen = reply
@@ -169,7 +172,7 @@ func (p *pass) tookStatus(reply *unstructured.Unstructured) error {
 	p.memory.wroteVersion(p.mem, reply.GetResourceVersion(), p.clock.Now())
 	same := p.set.Rules.Digest(reply.Object) == p.set.Rules.Digest(p.seen.Object)
 	before := p.seen
-	p.seen = reply
+	p.seen, p.partial = reply, false
 	if p.now == before {
 		p.now = reply
 	} else if !same {

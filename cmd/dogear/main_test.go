@@ -134,7 +134,7 @@ func TestDemoInPlainText(t *testing.T) {
 		t.Fatalf("status %d: %s\n%s", status, stderr, stdout)
 	}
 	for _, want := range []string{
-		`admission makes it "shop-tls"`,
+		`admission fills in spec.secretName: "shop-tls"`,
 		"Retrying   tries=1  next in 1.", "attempt=1 phase=Pending", "attempt=2 phase=Pending",
 		"(obtain a certificate: order shop.example.com: the authority is not done yet)",
 		"Succeeded  tries=3  phase=Ready",
@@ -231,6 +231,7 @@ func TestDemoTellsWhichObjectFailed(t *testing.T) {
 
 func TestDemoEndsInTime(t *testing.T) {
 	expected := append(demo.DefaultExpected(), demo.Expected{Object: "Service/never"})
+	t.Setenv("TMPDIR", t.TempDir())
 	defaults := demo.Options{Name: "late", ControlPlane: rigtest.ControlPlane(t), Expected: expected}
 	_, stderr, status := dogear(t, defaults, "demo", "--timeout", "15s")
 	if status != exitFailed || !strings.Contains(stderr, "not done within 15s (see --timeout)") {

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -91,14 +91,15 @@ func freeAddress() (string, error) {
 
 // tail is the end of a log, for an error.
 func tail(path string) string {
-	const most = 600
+	const lines, widest = 3, 300
 	text, err := os.ReadFile(path) //nolint:gosec // of the demo's own folder
 	if err != nil {
 		return err.Error()
 	}
-	text = bytes.TrimSpace(text)
-	if len(text) > most {
-		text = append([]byte("..."), text[len(text)-most:]...)
+	all := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := all[max(0, len(all)-lines):]
+	for i := range last {
+		last[i] = "  " + fit(clean(last[i]), widest)
 	}
-	return string(text)
+	return "the end of its log:\n" + strings.Join(last, "\n")
 }

@@ -49,7 +49,7 @@ func (d *demo) perform(ctx context.Context) error {
 		return err
 	}
 	d.defaulted, _, _ = unstructured.NestedString(shop.Object, "spec", "secretName")
-	d.say("alice creates Certificate/shop, which lacks spec.secretName: admission makes it %q", d.defaulted)
+	d.say("alice creates Certificate/shop; admission fills in spec.secretName: %q", d.defaulted)
 	if err := sleep(ctx, pause); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (d *demo) deleteOnce(ctx context.Context, u *unstructured.Unstructured) err
 	if err := d.alice.Delete(ctx, u); err != nil {
 		return fmt.Errorf("delete %s as %s: %w", title, userName, err)
 	}
-	d.say("alice deletes %s: the finalizer holds it until the handler has cleaned up", title)
+	d.say("alice deletes %s: the finalizer holds it until its handler cleaned up", title)
 	return nil
 }
 

@@ -56,7 +56,7 @@ func (p *pass) blame(ctx context.Context) bool {
 // failPatch turns a run with a patch that the server refuses into a failure
 // without one; its payload stays.
 func (p *pass) failPatch(r *run, refusal error) {
-	text := fmt.Errorf("patch: %s", safeText(refusal)) //nolint:errorlint // holds values of the object
+	text := fmt.Errorf("patch: %s", safeText(refusal)) // not wrapped: it holds values of the object
 	r.patch, r.due.Digest = nil, r.before
 	r.outcome = planOutcome(handler.BadPatch(handler.Outcome{}, text))
 	report(p.recorder, p.seen, warning, ReasonFailed, "Handler %q failed for good after %d attempts (%s): %s",

@@ -154,7 +154,7 @@ func (b *bench) awaitOneEvent(u *unstructured.Unstructured, reason string) event
 	return have[0]
 }
 
-// payload is what a handler's payload is in the status annotation; nil: none.
+// annotated is a handler's payload in the status annotation; nil: none.
 func (b *bench) annotated(u *unstructured.Unstructured, id string) any {
 	b.Helper()
 	text, ok := u.GetAnnotations()[b.key("status")]
@@ -206,7 +206,7 @@ type history struct {
 	versions []*unstructured.Unstructured
 }
 
-// record starts to collect; call it before the object is created.
+// history starts to collect; call it before the object is created.
 func (b *bench) history(u *unstructured.Unstructured) *history {
 	b.Helper()
 	c, err := client.NewWithWatch(b.cp.AdminConfig(), client.Options{})
@@ -244,7 +244,7 @@ func (h *history) all() []*unstructured.Unstructured {
 // gate holds a handler up until a test opens it.
 type gate struct{ open atomic.Bool }
 
-// pending is a temporary error until the gate is open.
+// closed tells whether the handler is to be held up.
 func (g *gate) closed() bool { return !g.open.Load() }
 
 const soon = 50 * time.Millisecond

@@ -25,9 +25,9 @@ var places = map[string][]string{
 // The errors of a handler whose work is three calls away.
 func provision(state string) error { return fmt.Errorf("provision: %w", order(state)) }
 
-func order(state string) error { return fmt.Errorf("order: %w", request3(state)) }
+func order(state string) error { return fmt.Errorf("order: %w", ask(state)) }
 
-func request3(state string) error {
+func ask(state string) error {
 	if state == "broken" {
 		return handler.Permanent("the issuer refuses", handler.Status(fields{"phase": "Broken"}))
 	}

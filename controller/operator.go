@@ -78,7 +78,7 @@ func (op *Operator) Start(ctx context.Context) error {
 		return errors.New("no handler is registered: call handler.Register before Start")
 	}
 	if err := op.connect(ctx); err != nil {
-		return err
+		return ignoreEnd(ctx, err)
 	}
 	op.tracker = newTracker()
 	defer pending.remove(op.tracker)

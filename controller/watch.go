@@ -33,11 +33,11 @@ const forever = 100 * 365 * 24 * time.Hour
 // Lease, ends.
 func (op *Operator) control(ctx context.Context, sets []*selection.Set) error {
 	if err := op.readFence(ctx); err != nil {
-		return err
+		return ignoreEnd(ctx, err)
 	}
 	ledger, err := op.openLedger(ctx, sets)
 	if err != nil {
-		return err
+		return ignoreEnd(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, set := range sets {

@@ -66,13 +66,13 @@ func TestTwoOperatorsOnTheSameObjects(t *testing.T) {
 		}
 		return fresh
 	}
-	atRest("created", 10)
+	atRest("created", 14)
 	if n := len(leftSeen.all()) + len(rightSeen.all()); n > 6 {
 		t.Errorf("%d runs after the creation", n)
 	}
 	writes = b.count("widgets")
 	b.merge(u, `{"spec":{"size":2}}`)
-	fresh := atRest("changed", 7) // the test's own among them
+	fresh := atRest("changed", 9) // the test's own among them
 
 	// Each restores its own alone.
 	writes = b.count("widgets")

@@ -2,6 +2,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -21,6 +22,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	// The tests wait more than they work. -parallel goes before this.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
 	}
 	rigtest.Main(m, rigtest.WithTestCRDs(), rigtest.WithCertManagerCRDs())
 }

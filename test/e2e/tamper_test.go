@@ -21,7 +21,7 @@ var changing = handler.Spec{ID: "work", On: handler.Create | handler.Update | ha
 // long as the controller lives. What users change besides is handled.
 func TestStateIsNeitherWipedNorForged(t *testing.T) {
 	t.Parallel()
-	eachKind(t, []string{"Widget", "Service", "Secret"}, func(t *testing.T, b *bench, kind schema.GroupVersionKind, webhook bool) {
+	eachKind(t, []string{"Widget", "Service"}, func(t *testing.T, b *bench, kind schema.GroupVersionKind, webhook bool) {
 		x := b.tampering(kind, webhook, changing)
 		u := b.create(b.object(kind, "one", bodyOf(kind)))
 		x.intact("at first", u)

@@ -109,7 +109,7 @@ func (s *subject) own(name string) string {
 func (s *subject) await(state string) {
 	s.Helper()
 	rigtest.Eventually(s, settle, func() error {
-		if err := s.admin.Get(s.T.Context(), client.ObjectKeyFromObject(s.Unstructured), s.Unstructured); err != nil {
+		if err := s.admin.Get(s.Context(), client.ObjectKeyFromObject(s.Unstructured), s.Unstructured); err != nil {
 			return err
 		}
 		if have := s.own("state"); have != state {
@@ -121,7 +121,7 @@ func (s *subject) await(state string) {
 
 func (s *subject) patch(body string) {
 	s.Helper()
-	if err := s.admin.Patch(s.T.Context(), s.Unstructured, client.RawPatch("application/merge-patch+json", []byte(body))); err != nil {
+	if err := s.admin.Patch(s.Context(), s.Unstructured, client.RawPatch("application/merge-patch+json", []byte(body))); err != nil {
 		s.Fatal(err)
 	}
 }

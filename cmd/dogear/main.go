@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, defaults 
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(stderr, "dogear:", err)
+		_, _ = fmt.Fprintln(stderr, "dogear:", err)
 	}
 	return status(err)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -127,82 +125,6 @@ func (d *demo) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("not done within %s (see --timeout): %w", d.options.Timeout, err)
 }
 
-func (d *demo) startControlPlane(ctx context.Context) (string, error) {
-	if d.cp = d.options.ControlPlane; d.cp == nil {
-		cp, err := rig.Start(ctx, rig.Options{Dir: filepath.Join(d.dir, "control-plane")})
-		if err != nil {
-			return "", err
-		}
-		d.cp = cp
-	}
-	return "etcd and kube-apiserver at " + d.cp.URL(), d.cp.Kubeconfig(d.adminKubeconfig())
-}
-
-func (d *demo) installCRDs(ctx context.Context) (string, error) {
-	crds, err := rig.CertManagerCRDs()
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%d of cert-manager, unchanged", len(crds)), d.cp.InstallCRDs(ctx, crds...)
-}
-
-// startOperators starts controller and webhook, each as a process with a
-// ServiceAccount of its own.
-func (d *demo) startOperators(ctx context.Context, cancel context.CancelCauseFunc) (string, error) {
-	o := d.options
-	if _, err := d.account(ctx, o.system(), controllerName, o.controllerRights()); err != nil {
-		return "", err
-	}
-	if _, err := d.account(ctx, o.system(), webhookName, o.webhookRights()); err != nil {
-		return "", err
-	}
-	var addresses [3]string
-	for i := range addresses {
-		var err error
-		if addresses[i], err = freeAddress(); err != nil {
-			return "", err
-		}
-	}
-	d.metrics = addresses[1]
-	var pids []any
-	for i, role := range []string{controllerName, webhookName} {
-		p, err := d.startOperator(role, addresses[0], addresses[1+i], cancel)
-		if err != nil {
-			return "", err
-		}
-		d.operators, pids = append(d.operators, p), append(pids, p.cmd.Process.Pid)
-	}
-	return fmt.Sprintf("controller (process %d), webhook (%d)", pids...), nil
-}
-
-// makeUser makes the ordinary user, and begins to look at objects as that one.
-func (d *demo) makeUser(ctx, life context.Context) (string, error) {
-	config, err := d.account(ctx, d.options.objects(), userName, d.options.userRights())
-	if err != nil {
-		return "", err
-	}
-	if d.alice, err = client.New(config, client.Options{}); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s, with rights in namespace %q", userName, d.options.objects()), d.follow(life, config)
-}
-
-// awaitAdmission waits until the webhook is called and answers.
-func (d *demo) awaitAdmission(ctx context.Context) (string, error) {
-	for {
-		last := d.probe(ctx)
-		if last == nil {
-			break
-		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return "", fmt.Errorf("%w; last: %w", err, last)
-		}
-	}
-	var err error
-	d.before, err = d.cp.SettledRequests(ctx, rig.Match{Verb: "PATCH"})
-	return "the webhook stamps and sets defaults", err
-}
-
 // await waits until the board is as wanted.
 func (d *demo) await(ctx context.Context, wanted func([]object) bool) error {
 	for {
@@ -225,7 +147,7 @@ func (d *demo) keep(ctx context.Context, played error) error {
 	d.view.goOn()
 	<-ctx.Done()
 	if !d.options.JSON {
-		fmt.Fprintln(d.options.Stdout, "\nEnding the operator and the control plane.")
+		_, _ = fmt.Fprintln(d.options.Stdout, "\nEnding the operator and the control plane.")
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, errDied) {
 		return cause
@@ -245,37 +167,3 @@ func (d *demo) stop(cancel context.CancelCauseFunc) {
 		_ = d.cp.Stop() // kills; what is left is a folder
 	}
 }
-
-// tidy removes the folder that nobody asked for, unless something went wrong,
-// and then tells where the logs are.
-func (d *demo) tidy(ctx context.Context, err error) error {
-	interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
-	if d.options.Dir == "" && (err == nil || interrupted || d.cp == nil) {
-		return errors.Join(err, os.RemoveAll(d.dir))
-	}
-	if err == nil || interrupted {
-		return err
-	}
-	return fmt.Errorf("%w\nlogs: %s", err, d.dir)
-}
-
-func makeDir(dir string) (string, error) {
-	if dir == "" {
-		return os.MkdirTemp("", "dogear-demo-")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("--dir: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("--dir: %w", err)
-	}
-	if entries, err := os.ReadDir(dir); err != nil {
-		return "", fmt.Errorf("--dir: %w", err)
-	} else if len(entries) > 0 {
-		return "", fmt.Errorf("--dir %q is not empty: name a new folder", dir)
-	}
-	return dir, nil
-}
-
-func (d *demo) adminKubeconfig() string { return filepath.Join(d.dir, "kubeconfig") }

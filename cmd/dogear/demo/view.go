@@ -53,7 +53,7 @@ type lines struct {
 func (l *lines) say(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.out, "[%5.1fs] %s\n", time.Since(l.begin).Seconds(), strings.TrimRight(text, " "))
+	_, _ = fmt.Fprintf(l.out, "[%5.1fs] %s\n", time.Since(l.begin).Seconds(), strings.TrimRight(text, " "))
 }
 
 func (l *lines) step(name string, do func() (string, error)) error {

@@ -9,7 +9,7 @@ ARGS ?=
 PKGS ?= ./...
 
 bin/dogear: FORCE
-	@$(GO) build -trimpath -o bin/dogear ./cmd/dogear
+	@$(GO) build -o bin/dogear ./cmd/dogear
 
 .PHONY: help build controlplane helm test race lint fmt generate verify demo bench microbench clean FORCE
 

@@ -40,13 +40,23 @@ func (op *Operator) control(ctx context.Context, sets []*selection.Set) error {
 		return ignoreEnd(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, set := range sets {
-		if len(set.Handlers) > 0 {
-			group.Go(func() error { return op.watch(ctx, set, ledger) })
+	late := func() {} // called when a kind is served that was not at the start
+	if op.options.Webhook != nil {
+		publisher, err := op.newPublisher(sets)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return publisher.Run(ctx) })
+		late = func() {
+			if err := publisher.Publish(ctx); err != nil && ctx.Err() == nil {
+				op.options.Log.Error(err, "The webhook's configuration comes later for a kind that is new")
+			}
 		}
 	}
-	if op.options.Webhook != nil {
-		group.Go(func() error { return op.publish(ctx, sets) })
+	for _, set := range sets {
+		if len(set.Handlers) > 0 {
+			group.Go(func() error { return op.watch(ctx, set, ledger, late) })
+		}
 	}
 	group.Go(func() error { op.releaseForgotten(ctx, ledger, sets); return nil })
 	return group.Wait()
@@ -54,10 +64,13 @@ func (op *Operator) control(ctx context.Context, sets []*selection.Set) error {
 
 // watch handles the objects of one kind until ctx ends. A kind that the server
 // doesn't know yet is waited for.
-func (op *Operator) watch(ctx context.Context, set *selection.Set, ledger *ledger) error {
-	subresource, err := op.awaitKind(ctx, set)
+func (op *Operator) watch(ctx context.Context, set *selection.Set, ledger *ledger, late func()) error {
+	subresource, waited, err := op.awaitKind(ctx, set)
 	if err != nil {
 		return ignoreEnd(ctx, err)
+	}
+	if waited {
+		late()
 	}
 	informers, err := op.newCache(set)
 	if err != nil {
@@ -110,20 +123,19 @@ func ignoreEnd(ctx context.Context, err error) error {
 
 // awaitKind waits until the API server serves the kind, and tells whether it
 // has a status subresource.
-func (op *Operator) awaitKind(ctx context.Context, set *selection.Set) (subresource bool, err error) {
-	told := false
+func (op *Operator) awaitKind(ctx context.Context, set *selection.Set) (subresource, waited bool, err error) {
 	err = wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(context.Context) (bool, error) {
 		mapping, e := op.manager.GetRESTMapper().RESTMapping(set.Kind.GroupKind(), set.Kind.Version)
 		if e == nil {
 			subresource, e = hasStatus(op.discovery, mapping)
 		}
-		if e != nil && !told {
-			told = true
+		if e != nil && !waited {
+			waited = true
 			op.options.Log.Info("Waiting for the kind to be served: is its CRD installed?", "kind", set.Kind.String(), "error", e.Error())
 		}
 		return e == nil, nil
 	})
-	return subresource, err
+	return subresource, waited, err
 }
 
 // hasStatus tells whether the kind has a status subresource.

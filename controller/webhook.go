@@ -113,15 +113,14 @@ func (op *Operator) controllerUsers() []string {
 	return users
 }
 
-// publish keeps the webhook's configuration and certificates until ctx ends.
-func (op *Operator) publish(ctx context.Context, sets []*selection.Set) error {
-	w := op.options.Webhook
-	names, err := w.names(op.options.Namespace)
+// newPublisher keeps the webhook's configuration and certificates.
+func (op *Operator) newPublisher(sets []*selection.Set) (*webhook.Publisher, error) {
+	names, err := op.options.Webhook.names(op.options.Namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	manager := &cert.Manager{Client: op.client, Secret: op.secretName(), Names: names, Log: op.options.Log.WithName("certificates")}
-	publisher := &webhook.Publisher{
+	return &webhook.Publisher{
 		Client: op.client, Period: publishEvery, Log: op.options.Log.WithName("publisher"),
 		Build: func(ctx context.Context) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 			bundle, err := op.caBundle(ctx, manager)
@@ -134,8 +133,7 @@ func (op *Operator) publish(ctx context.Context, sets []*selection.Set) error {
 			}
 			return webhook.Configuration(rules, op.configOptions(bundle))
 		},
-	}
-	return publisher.Run(ctx)
+	}, nil
 }
 
 func (op *Operator) caBundle(ctx context.Context, manager *cert.Manager) ([]byte, error) {

@@ -19,6 +19,8 @@ const (
 	FieldManager = "dogear"
 
 	defaultPeriod = time.Minute
+	// retryPause is how soon Run looks again after a fault.
+	retryPause = 5 * time.Second
 )
 
 // Publisher keeps the webhook configuration in the cluster as it is built, and
@@ -50,13 +52,15 @@ type Publisher struct {
 // nil. Let only one replica run it: a second would do no harm, but no good.
 func (p *Publisher) Run(ctx context.Context) error {
 	for {
+		pause := p.period()
 		if err := p.Publish(ctx); err != nil && ctx.Err() == nil {
 			p.Log.Error(err, "Publishing the webhook configuration failed, will retry")
+			pause = min(pause, retryPause)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(p.period()):
+		case <-time.After(pause):
 		}
 	}
 }

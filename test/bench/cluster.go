@@ -87,7 +87,7 @@ func rightsOf(name string) rig.Rights {
 // requests are the counts of the API server once nothing is written any more.
 func (b *bench) requests(ctx context.Context) (rig.Requests, error) {
 	var last rig.Requests
-	err := eventually(ctx, func() error {
+	err := eventually(ctx, b.quiet(), func() error {
 		now, err := b.cp.Requests(ctx)
 		if err != nil {
 			return fatal{err}
@@ -100,7 +100,6 @@ func (b *bench) requests(ctx context.Context) (rig.Requests, error) {
 			return nil
 		}
 		last = now
-		time.Sleep(b.quiet())
 		return errors.New("requests are still being made")
 	})
 	return last, err
@@ -144,7 +143,7 @@ const trial = 1 << 30
 // request: trial creations that are not stored.
 func (b *bench) awaitWebhook(ctx context.Context, p *process) error {
 	inRow := 0
-	return eventually(ctx, func() error {
+	return eventually(ctx, askEvery, func() error {
 		before, err := p.ask(subject.Look)
 		if err != nil {
 			return fatal{err}

@@ -122,7 +122,7 @@ func (b *bench) clear(ctx context.Context, namespace string) error {
 	if err := b.send(ctx, http.MethodDelete, namespace, "", "", "", nil); err != nil {
 		return err
 	}
-	return eventually(ctx, func() error {
+	return eventually(ctx, askEvery, func() error {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(certificates.GroupVersion().WithKind("CertificateList"))
 		if err := b.admin.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {

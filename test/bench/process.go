@@ -84,9 +84,13 @@ func (p *process) broken(err error) error {
 	return fmt.Errorf("talk to %s: %w; the end of its log: %s", p.name, err, text[max(0, len(text)-2000):])
 }
 
+// askEvery is the time between two questions: each takes the subject a
+// millisecond or two.
+const askEvery = 50 * time.Millisecond
+
 // await asks until what is wanted is the case.
 func (p *process) await(ctx context.Context, what string, wanted func(subject.Answer) bool) error {
-	return eventually(ctx, func() error {
+	return eventually(ctx, askEvery, func() error {
 		a, err := p.ask(subject.Look)
 		if err != nil {
 			return fatal{err}
@@ -135,7 +139,7 @@ func (f fatal) Unwrap() error { return f.error }
 const waitLimit = 5 * time.Minute
 
 // eventually calls done until it returns nil, or a fatal error.
-func eventually(ctx context.Context, done func() error) error {
+func eventually(ctx context.Context, pause time.Duration, done func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
 	for {
@@ -147,7 +151,7 @@ func eventually(ctx context.Context, done func() error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w; last: %w", ctx.Err(), err)
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }

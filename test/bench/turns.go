@@ -22,6 +22,9 @@ func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 	}
 	samples := map[string][]sample{}
 	for _, name := range contenders[1:] {
+		if b.quick {
+			break
+		}
 		b.say("%s: warming up %s", s.name, name)
 		if _, err := b.turn(ctx, s, name, processes[name], -1, max(20, b.objects/5), 0); err != nil {
 			return out, fmt.Errorf("warm up %s: %w", name, err)

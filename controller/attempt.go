@@ -234,9 +234,9 @@ func planOutcome(o handler.Outcome) plan.Outcome {
 		out.State, out.Message = storage.Succeeded, ""
 	case handler.Waiting:
 		out.State = storage.Waiting
-	case handler.TemporaryFail:
+	case handler.Retrying:
 		out.State = storage.Retrying
-	case handler.PermanentFail:
+	case handler.Failed:
 		out.State = storage.Failed
 	}
 	return out

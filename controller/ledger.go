@@ -35,7 +35,7 @@ func (op *Operator) openLedger(ctx context.Context, sets []*selection.Set) (*led
 	}
 	for _, set := range sets {
 		for _, h := range set.Handlers {
-			if h.Spec.Existing == handler.Adopt {
+			if h.Spec.Existing == handler.AdoptExisting {
 				return nil, fmt.Errorf("handler %q adopts older objects, but the ledger that tells which are older cannot be kept: %w", h.Spec.ID, err)
 			}
 		}
@@ -112,7 +112,7 @@ func kindName(k schema.GroupVersionKind) string { return k.Kind + "." + k.Versio
 // adopts tells whether a handler takes an object for handled because it is
 // older than the handler.
 func (l *ledger) adopts(h *selection.Handler, created time.Time) bool {
-	return h.Spec.Existing == handler.Adopt && created.Before(l.Handlers[h.Spec.ID])
+	return h.Spec.Existing == handler.AdoptExisting && created.Before(l.Handlers[h.Spec.ID])
 }
 
 // forgotten lists the kinds with finalizers that no handler is registered for.

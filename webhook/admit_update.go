@@ -106,7 +106,7 @@ func (r *review) stampChanged(restored map[string]string) (map[string]string, pl
 	for i, h := range r.set.Handlers {
 		_, entered := trusted.Entry(h.Spec.ID)
 		_, recorded := trusted.Record(h.Spec.ID)
-		if h.Spec.Existing == handler.Adopt && !entered && !recorded {
+		if h.Spec.Existing == handler.AdoptExisting && !entered && !recorded {
 			// An older object, or a younger one that was made while no webhook
 			// was up: the controller tells them apart.
 			handlers[i].On &^= plan.OnCreate | plan.OnUpdate

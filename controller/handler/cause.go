@@ -51,8 +51,8 @@ type Existing uint8
 
 // What happens to older objects.
 const (
-	// Handle runs the handler on them, as Create. The default.
-	Handle Existing = iota
-	// Adopt marks them as handled without a run; their next change counts.
-	Adopt
+	// HandleExisting runs the handler on them, as Create. The default.
+	HandleExisting Existing = iota
+	// AdoptExisting marks them as handled without a run; their next change counts.
+	AdoptExisting
 )

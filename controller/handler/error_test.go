@@ -43,7 +43,7 @@ func TestErrorsAreFoundAtAnyDepth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := handler.Classify(handler.Result{}, err, handler.IgnoreError)
-			if o.Kind != handler.TemporaryFail || o.Reason != "NotReady" || o.After == nil || *o.After != 30*time.Second {
+			if o.Kind != handler.Retrying || o.Reason != "NotReady" || o.After == nil || *o.After != 30*time.Second {
 				t.Errorf("got %+v: want the temporary error's reason and delay", o)
 			}
 			if !reflect.DeepEqual(o.Payload, any(object{"phase": "Pending"})) {
@@ -64,19 +64,19 @@ func TestPermanentOnlyIfEveryBranchIs(t *testing.T) {
 		want   handler.OutcomeKind
 		reason string
 	}{
-		"one":                                  {permanent, 0, handler.PermanentFail, "NoZone"},
-		"all":                                  {errors.Join(permanent, fmt.Errorf("b: %w", permanent)), 0, handler.PermanentFail, "NoZone"},
-		"one is temporary":                     {errors.Join(permanent, temporary), 0, handler.TemporaryFail, "NotReady"},
-		"one is plain, retried":                {errors.Join(permanent, errPlain), handler.RetryError, handler.TemporaryFail, handler.ReasonError},
-		"one is plain, failing":                {errors.Join(permanent, errPlain), handler.FailError, handler.PermanentFail, "NoZone"},
-		"one is plain, ignored":                {errors.Join(errPlain, permanent), handler.IgnoreError, handler.PermanentFail, "NoZone"},
-		"nested branches":                      {errors.Join(permanent, errors.Join(permanent, wrapped{temporary})), 0, handler.TemporaryFail, "NotReady"},
-		"of an Aggregate":                      {utilerrors.NewAggregate([]error{permanent, permanent}), 0, handler.PermanentFail, "NoZone"},
-		"of a chain the outermost, permanent":  {handler.Permanent("gave up", handler.Because(temporary)), 0, handler.PermanentFail, "NotReady"},
-		"of a chain the outermost, temporary":  {handler.Temporary("hope", handler.Because(permanent)), 0, handler.TemporaryFail, "NoZone"},
-		"the outer reason goes first":          {handler.Temporary("hope", handler.Reason("Own"), handler.Because(permanent)), 0, handler.TemporaryFail, "Own"},
-		"a plain cause has no say":             {handler.Permanent("no", handler.Because(errPlain)), handler.RetryError, handler.PermanentFail, handler.ReasonError},
-		"a permanent error with a panic below": {handler.Permanent("no", handler.Because(&handler.PanicError{Value: 1})), 0, handler.PermanentFail, handler.ReasonPanicked},
+		"one":                                  {permanent, 0, handler.Failed, "NoZone"},
+		"all":                                  {errors.Join(permanent, fmt.Errorf("b: %w", permanent)), 0, handler.Failed, "NoZone"},
+		"one is temporary":                     {errors.Join(permanent, temporary), 0, handler.Retrying, "NotReady"},
+		"one is plain, retried":                {errors.Join(permanent, errPlain), handler.RetryError, handler.Retrying, handler.ReasonError},
+		"one is plain, failing":                {errors.Join(permanent, errPlain), handler.FailError, handler.Failed, "NoZone"},
+		"one is plain, ignored":                {errors.Join(errPlain, permanent), handler.IgnoreError, handler.Failed, "NoZone"},
+		"nested branches":                      {errors.Join(permanent, errors.Join(permanent, wrapped{temporary})), 0, handler.Retrying, "NotReady"},
+		"of an Aggregate":                      {utilerrors.NewAggregate([]error{permanent, permanent}), 0, handler.Failed, "NoZone"},
+		"of a chain the outermost, permanent":  {handler.Permanent("gave up", handler.Because(temporary)), 0, handler.Failed, "NotReady"},
+		"of a chain the outermost, temporary":  {handler.Temporary("hope", handler.Because(permanent)), 0, handler.Retrying, "NoZone"},
+		"the outer reason goes first":          {handler.Temporary("hope", handler.Reason("Own"), handler.Because(permanent)), 0, handler.Retrying, "Own"},
+		"a plain cause has no say":             {handler.Permanent("no", handler.Because(errPlain)), handler.RetryError, handler.Failed, handler.ReasonError},
+		"a permanent error with a panic below": {handler.Permanent("no", handler.Because(&handler.PanicError{Value: 1})), 0, handler.Failed, handler.ReasonPanicked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +84,7 @@ func TestPermanentOnlyIfEveryBranchIs(t *testing.T) {
 			if o.Kind != test.want || o.Reason != test.reason {
 				t.Errorf("got %v, %s: want %v, %s", o.Kind, o.Reason, test.want, test.reason)
 			}
-			if test.policy == handler.RetryError && handler.IsPermanent(test.err) != (test.want == handler.PermanentFail) {
+			if test.policy == handler.RetryError && handler.IsPermanent(test.err) != (test.want == handler.Failed) {
 				t.Error("IsPermanent says otherwise")
 			}
 		})

@@ -59,7 +59,7 @@ func TestInvokeTurnsAPanicIntoAnErrorWithItsStack(t *testing.T) {
 			if !strings.Contains(string(panicked.Stack), "explode") {
 				t.Errorf("the stack does not show where the panic came from:\n%s", panicked.Stack)
 			}
-			if o := Classify(Result{}, err, RetryError); o.Kind != TemporaryFail || o.Reason != ReasonPanicked {
+			if o := Classify(Result{}, err, RetryError); o.Kind != Retrying || o.Reason != ReasonPanicked {
 				t.Errorf("classified as %v, %s: want a plain error", o.Kind, o.Reason)
 			}
 		})
@@ -78,7 +78,7 @@ func TestInvokeTurnsGoexitIntoAPlainError(t *testing.T) {
 	if !errors.Is(err, ErrExited) || !isClosed(done) {
 		t.Fatalf("got %v: want ErrExited", err)
 	}
-	if o := Classify(Result{}, err, FailError); o.Kind != PermanentFail || o.Reason != ReasonExited {
+	if o := Classify(Result{}, err, FailError); o.Kind != Failed || o.Reason != ReasonExited {
 		t.Errorf("classified as %v, %s: want the policy for plain errors", o.Kind, o.Reason)
 	}
 }
@@ -93,7 +93,7 @@ func TestInvokeSurvivesATypedNilError(t *testing.T) {
 		result, err, _ := Invoke(t.Context(), registration(0, func(context.Context, *RawRequest) (Result, error) {
 			return Result{}, typedNil
 		}), &RawRequest{}, 0)
-		if o := Classify(result, err, RetryError); o.Kind != TemporaryFail || o.Reason != ReasonPanicked {
+		if o := Classify(result, err, RetryError); o.Kind != Retrying || o.Reason != ReasonPanicked {
 			t.Errorf("%s: got %v, %s: want the error's own panic", name, o.Kind, o.Reason)
 		}
 	}
@@ -115,12 +115,12 @@ func TestInvokeTimesAnAttemptOut(t *testing.T) {
 		kind   OutcomeKind
 		reason string
 	}{
-		"the context's error is a time-out":        {func(ctx context.Context) error { return ctx.Err() }, TemporaryFail, ReasonTimedOut},
-		"also wrapped":                             {func(ctx context.Context) error { return fmt.Errorf("dial: %w", ctx.Err()) }, TemporaryFail, ReasonTimedOut},
+		"the context's error is a time-out":        {func(ctx context.Context) error { return ctx.Err() }, Retrying, ReasonTimedOut},
+		"also wrapped":                             {func(ctx context.Context) error { return fmt.Errorf("dial: %w", ctx.Err()) }, Retrying, ReasonTimedOut},
 		"success counts as it is":                  {func(context.Context) error { return nil }, Succeeded, ""},
-		"another plain error counts as it is":      {func(context.Context) error { return plain }, PermanentFail, ReasonError},
-		"a permanent error counts as it is":        {func(context.Context) error { return Permanent("no", Reason("Own")) }, PermanentFail, "Own"},
-		"a temporary error counts with its reason": {func(ctx context.Context) error { return Temporary("no", Reason("Own"), Because(ctx.Err())) }, TemporaryFail, "Own"},
+		"another plain error counts as it is":      {func(context.Context) error { return plain }, Failed, ReasonError},
+		"a permanent error counts as it is":        {func(context.Context) error { return Permanent("no", Reason("Own")) }, Failed, "Own"},
+		"a temporary error counts with its reason": {func(ctx context.Context) error { return Temporary("no", Reason("Own"), Because(ctx.Err())) }, Retrying, "Own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +179,7 @@ func TestInvokeAbandonsAHandlerThatIgnoresItsContext(t *testing.T) {
 			t.Errorf("gave up after %s: want timeout and grace", took)
 		}
 		o := Classify(result, err, FailError)
-		if !errors.Is(err, ErrAbandoned) || o.Kind != TemporaryFail || o.Reason != ReasonTimedOut || o.Payload != nil {
+		if !errors.Is(err, ErrAbandoned) || o.Kind != Retrying || o.Reason != ReasonTimedOut || o.Payload != nil {
 			t.Errorf("got %+v: want a temporary %s", o, ReasonTimedOut)
 		}
 		if isClosed(done) {

@@ -28,10 +28,10 @@ type OutcomeKind uint8
 
 // What an attempt came to.
 const (
-	Succeeded     OutcomeKind = iota
-	Waiting                   // not done: run again after a delay; no attempt used
-	TemporaryFail             // run again after a delay, unless the limit is reached
-	PermanentFail             // don't run again
+	Succeeded OutcomeKind = iota
+	Waiting               // not done: run again after a delay; no attempt used
+	Retrying              // run again after a delay, unless the limit is reached
+	Failed                // don't run again
 )
 
 // String is the word used in logs and metrics.
@@ -74,9 +74,9 @@ func Classify(result Result, err error, policy ErrorPolicy) Outcome {
 	case ignored:
 		return o.checked()
 	case permanent:
-		o.Kind, o.After = PermanentFail, nil
+		o.Kind, o.After = Failed, nil
 	case temporary:
-		o.Kind, o.After = TemporaryFail, f.after
+		o.Kind, o.After = Retrying, f.after
 	}
 	if o.Reason = f.reason; o.Reason == "" {
 		o.Reason = plainReason(err)
@@ -102,13 +102,13 @@ func (o Outcome) checked() Outcome {
 	if o.Err != nil {
 		err = fmt.Errorf("%w; it came with: %w", o.bad, o.Err)
 	}
-	return Outcome{Kind: PermanentFail, Reason: ReasonBadPayload, Message: err.Error(), Err: err}
+	return Outcome{Kind: Failed, Reason: ReasonBadPayload, Message: err.Error(), Err: err}
 }
 
 // BadPatch is what an outcome becomes whose patch is refused: a permanent
 // failure that keeps the payload. err is that of Patch.MergePatch.
 func BadPatch(o Outcome, err error) Outcome {
-	return Outcome{Kind: PermanentFail, Reason: ReasonBadPatch, Message: err.Error(), Payload: o.Payload, Err: err}
+	return Outcome{Kind: Failed, Reason: ReasonBadPatch, Message: err.Error(), Payload: o.Payload, Err: err}
 }
 
 func plainReason(err error) string {

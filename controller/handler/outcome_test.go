@@ -51,17 +51,17 @@ func TestClassifyPlainErrorsByPolicy(t *testing.T) {
 		kind   handler.OutcomeKind
 		reason string
 	}{
-		"retried by default":     {errPlain, 0, handler.TemporaryFail, handler.ReasonError},
-		"failing":                {errPlain, handler.FailError, handler.PermanentFail, handler.ReasonError},
+		"retried by default":     {errPlain, 0, handler.Retrying, handler.ReasonError},
+		"failing":                {errPlain, handler.FailError, handler.Failed, handler.ReasonError},
 		"ignored":                {errPlain, handler.IgnoreError, handler.Succeeded, ""},
 		"all ignored":            {errors.Join(errPlain, wrapped{errPlain}), handler.IgnoreError, handler.Succeeded, ""},
-		"a panic is one":         {&handler.PanicError{Value: "boom"}, handler.FailError, handler.PermanentFail, handler.ReasonPanicked},
-		"a panic, wrapped":       {wrapped{&handler.PanicError{Value: "boom"}}, 0, handler.TemporaryFail, handler.ReasonPanicked},
+		"a panic is one":         {&handler.PanicError{Value: "boom"}, handler.FailError, handler.Failed, handler.ReasonPanicked},
+		"a panic, wrapped":       {wrapped{&handler.PanicError{Value: "boom"}}, 0, handler.Retrying, handler.ReasonPanicked},
 		"a panic, ignored":       {&handler.PanicError{Value: "boom"}, handler.IgnoreError, handler.Succeeded, ""},
-		"an exit is one":         {handler.ErrExited, 0, handler.TemporaryFail, handler.ReasonExited},
-		"a join of no errors":    {noErrors{}, 0, handler.TemporaryFail, handler.ReasonError},
-		"an own error stands":    {permanent, handler.IgnoreError, handler.PermanentFail, "NoZone"},
-		"an own temporary error": {temporary, handler.FailError, handler.TemporaryFail, "NotReady"},
+		"an exit is one":         {handler.ErrExited, 0, handler.Retrying, handler.ReasonExited},
+		"a join of no errors":    {noErrors{}, 0, handler.Retrying, handler.ReasonError},
+		"an own error stands":    {permanent, handler.IgnoreError, handler.Failed, "NoZone"},
+		"an own temporary error": {temporary, handler.FailError, handler.Retrying, "NotReady"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +161,7 @@ func TestAPayloadThatDoesNotEncodeIsAPermanentFailure(t *testing.T) {
 				handler.Classify(handler.Result{}, handler.Temporary("later", handler.Because(handler.Temporary("", handler.Status(payload)))), handler.IgnoreError),
 				handler.Classify(handler.Result{Status: payload}, errPlain, handler.IgnoreError),
 			} {
-				if o.Kind != handler.PermanentFail || o.Reason != handler.ReasonBadPayload || o.Payload != nil || o.After != nil {
+				if o.Kind != handler.Failed || o.Reason != handler.ReasonBadPayload || o.Payload != nil || o.After != nil {
 					t.Errorf("got %+v: want a permanent %s", o, handler.ReasonBadPayload)
 				}
 				if !strings.Contains(o.Message, fmt.Sprintf("payload of type %T does not encode", payload)) {
@@ -183,7 +183,7 @@ func TestABadPayloadDoesNotHideTheErrorItCameWith(t *testing.T) {
 func TestBadPatchKeepsThePayload(t *testing.T) {
 	t.Parallel()
 	o := handler.BadPatch(handler.Classify(handler.Wait(time.Hour), nil, 0), errPlain)
-	if o.Kind != handler.PermanentFail || o.Reason != handler.ReasonBadPatch || o.After != nil || o.Err != errPlain {
+	if o.Kind != handler.Failed || o.Reason != handler.ReasonBadPatch || o.After != nil || o.Err != errPlain {
 		t.Errorf("got %+v", o)
 	}
 	if o = handler.BadPatch(handler.Outcome{Payload: "x"}, errPlain); o.Payload != "x" {
@@ -194,7 +194,7 @@ func TestBadPatchKeepsThePayload(t *testing.T) {
 func TestOutcomeKindsReadAsStates(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[handler.OutcomeKind]string{
-		handler.Succeeded: "Succeeded", handler.Waiting: "Waiting", handler.TemporaryFail: "Retrying", handler.PermanentFail: "Failed",
+		handler.Succeeded: "Succeeded", handler.Waiting: "Waiting", handler.Retrying: "Retrying", handler.Failed: "Failed",
 	} {
 		if got := kind.String(); got != want {
 			t.Errorf("got %q: want %q", got, want)

@@ -136,7 +136,7 @@ func TestAnObjectThatDoesNotDecodeIsAPermanentFailure(t *testing.T) {
 	}, handler.When(func(*cmapi.Certificate) bool { return true }))
 	_, err := b.all[0].Run(t.Context(), &handler.RawRequest{Object: u})
 	o := handler.Classify(handler.Result{}, err, handler.RetryError)
-	if o.Kind != handler.PermanentFail || o.Reason != handler.ReasonUndecodable || !strings.HasPrefix(o.Message, "the object does not decode as *v1.Certificate: ") {
+	if o.Kind != handler.Failed || o.Reason != handler.ReasonUndecodable || !strings.HasPrefix(o.Message, "the object does not decode as *v1.Certificate: ") {
 		t.Errorf("got %+v: want a permanent %s that names the type", o, handler.ReasonUndecodable)
 	}
 	if _, err := b.all[0].Selects(u); !handler.IsPermanent(err) {

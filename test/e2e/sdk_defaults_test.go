@@ -144,7 +144,7 @@ func TestSDKAdoptIsLeftToTheController(t *testing.T) {
 	b := newBench(t)
 	var seen calls
 	adopting := b.spec(testKind("Widget"), "myapp", handler.Create|handler.Update)
-	adopting.Existing = handler.Adopt
+	adopting.Existing = handler.AdoptExisting
 	register := one(adopting, succeed(&seen))
 	webhook := b.withWebhook()
 	operator := b.start(register, webhook)

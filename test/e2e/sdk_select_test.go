@@ -74,7 +74,7 @@ func TestSDKAdoptTakesOlderObjectsForHandled(t *testing.T) {
 			b.outlive(old)
 			var seen, later calls
 			spec := b.spec(testKind("Widget"), "myapp", handler.Create|handler.Update)
-			spec.Existing = handler.Adopt
+			spec.Existing = handler.AdoptExisting
 			var changes []func(*controller.Options)
 			if webhook {
 				changes = append(changes, b.withWebhook())
@@ -94,7 +94,7 @@ func TestSDKAdoptTakesOlderObjectsForHandled(t *testing.T) {
 			b.outlive(b.create(b.widget("meanwhile")))
 			b.resize(young, 2)
 			next := b.spec(testKind("Widget"), "later", handler.Create|handler.Update)
-			next.Existing = handler.Adopt
+			next.Existing = handler.AdoptExisting
 			b.start(func(r handler.Registry) {
 				one(spec, succeed(&seen))(r)
 				one(next, succeed(&later))(r)

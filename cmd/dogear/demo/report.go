@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dogear-dev/dogear/storage"
@@ -61,7 +62,7 @@ const settleTime = 10 * time.Second
 func (d *demo) report(ctx context.Context, played error) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	r := Report{OK: played == nil, Seconds: time.Since(d.begin).Seconds(), Dir: d.dir, Objects: []ObjectReport{}}
+	r := Report{OK: played == nil, Seconds: math.Round(10*time.Since(d.begin).Seconds()) / 10, Dir: d.dir, Objects: []ObjectReport{}}
 	if played != nil {
 		r.Error = played.Error()
 	}

@@ -16,7 +16,7 @@ import (
 // Outcome is what came of the handler's attempt.
 type Outcome[T client.Object] struct {
 	// Kind is what the attempt came to, limits of Spec.Retry included: a
-	// temporary error of the last attempt is a PermanentFail.
+	// temporary error of the last attempt is a Failed.
 	Kind handler.OutcomeKind
 	// Delay is the time until the handler runs again, without jitter; 0 where
 	// it does not.
@@ -48,7 +48,7 @@ func (o Outcome[T]) String() string {
 	if o.Interrupted {
 		b.WriteString(", but interrupted")
 	}
-	if o.Kind == handler.Waiting || o.Kind == handler.TemporaryFail {
+	if o.Kind == handler.Waiting || o.Kind == handler.Retrying {
 		fmt.Fprintf(&b, " in %s", o.Delay)
 	}
 	if o.Reason != "" {

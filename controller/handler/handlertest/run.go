@@ -69,8 +69,8 @@ func (o *Outcome[T]) settle(h *compiled, req *handler.RawRequest, classified han
 var kinds = map[storage.State]handler.OutcomeKind{
 	storage.Succeeded: handler.Succeeded,
 	storage.Waiting:   handler.Waiting,
-	storage.Retrying:  handler.TemporaryFail,
-	storage.Failed:    handler.PermanentFail,
+	storage.Retrying:  handler.Retrying,
+	storage.Failed:    handler.Failed,
 }
 
 func planned(o handler.Outcome) plan.Outcome {

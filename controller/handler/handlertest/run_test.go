@@ -74,25 +74,25 @@ func TestOutcomes(t *testing.T) {
 		"success":                     {spec(), returns(handler.Result{}), options{}, handler.Succeeded, 0, ""},
 		"waiting":                     {spec(), returns(handler.Wait(time.Minute)), options{}, handler.Waiting, time.Minute, ""},
 		"waiting on the last attempt": {limited, returns(handler.Wait(time.Minute)), options{Attempt: 3}, handler.Waiting, time.Minute, ""},
-		"a plain error backs off":     {spec(), fails(plain), options{}, handler.TemporaryFail, time.Second, handler.ReasonError},
-		"longer each time":            {spec(), fails(plain), options{Attempt: 4}, handler.TemporaryFail, 8 * time.Second, handler.ReasonError},
-		"up to the longest":           {spec(), fails(plain), options{Attempt: 100}, handler.TemporaryFail, 5 * time.Minute, handler.ReasonError},
-		"a plain error fails":         {failing, fails(plain), options{}, handler.PermanentFail, 0, handler.ReasonError},
+		"a plain error backs off":     {spec(), fails(plain), options{}, handler.Retrying, time.Second, handler.ReasonError},
+		"longer each time":            {spec(), fails(plain), options{Attempt: 4}, handler.Retrying, 8 * time.Second, handler.ReasonError},
+		"up to the longest":           {spec(), fails(plain), options{Attempt: 100}, handler.Retrying, 5 * time.Minute, handler.ReasonError},
+		"a plain error fails":         {failing, fails(plain), options{}, handler.Failed, 0, handler.ReasonError},
 		"a plain error is ignored":    {ignoring, fails(plain), options{}, handler.Succeeded, 0, ""},
-		"a delay of its own":          {spec(), fails(handler.Temporary("x", handler.After(time.Minute))), options{}, handler.TemporaryFail, time.Minute, handler.ReasonError},
-		"at most a day":               {spec(), fails(handler.Temporary("x", handler.After(99*time.Hour))), options{}, handler.TemporaryFail, 24 * time.Hour, handler.ReasonError},
-		"permanent":                   {spec(), fails(handler.Permanent("x", handler.Reason("Own"))), options{}, handler.PermanentFail, 0, "Own"},
-		"the last but one attempt":    {limited, fails(plain), options{Attempt: 2}, handler.TemporaryFail, 2 * time.Second, handler.ReasonError},
-		"the last attempt":            {limited, fails(plain), options{Attempt: 3}, handler.PermanentFail, 0, "RetryLimitReached"},
+		"a delay of its own":          {spec(), fails(handler.Temporary("x", handler.After(time.Minute))), options{}, handler.Retrying, time.Minute, handler.ReasonError},
+		"at most a day":               {spec(), fails(handler.Temporary("x", handler.After(99*time.Hour))), options{}, handler.Retrying, 24 * time.Hour, handler.ReasonError},
+		"permanent":                   {spec(), fails(handler.Permanent("x", handler.Reason("Own"))), options{}, handler.Failed, 0, "Own"},
+		"the last but one attempt":    {limited, fails(plain), options{Attempt: 2}, handler.Retrying, 2 * time.Second, handler.ReasonError},
+		"the last attempt":            {limited, fails(plain), options{Attempt: 3}, handler.Failed, 0, "RetryLimitReached"},
 		"beyond the time limit": {
-			limited, fails(plain), options{Started: handlertest.DefaultNow.Add(-time.Hour)}, handler.PermanentFail, 0, "TimedOut",
+			limited, fails(plain), options{Started: handlertest.DefaultNow.Add(-time.Hour)}, handler.Failed, 0, "TimedOut",
 		},
-		"a bad payload": {spec(), returns(handler.Result{Status: make(chan int)}), options{}, handler.PermanentFail, 0, handler.ReasonBadPayload},
-		"a panic":       {spec(), func(context.Context, *request) (handler.Result, error) { panic("boom") }, options{}, handler.TemporaryFail, time.Second, handler.ReasonPanicked},
+		"a bad payload": {spec(), returns(handler.Result{Status: make(chan int)}), options{}, handler.Failed, 0, handler.ReasonBadPayload},
+		"a panic":       {spec(), func(context.Context, *request) (handler.Result, error) { panic("boom") }, options{}, handler.Retrying, time.Second, handler.ReasonPanicked},
 		"a bad patch": {spec(), func(_ context.Context, req *request) (handler.Result, error) {
 			req.Patch.SetAnnotation("dogear.dev/handled", "{}")
 			return handler.Result{}, nil
-		}, options{}, handler.PermanentFail, 0, handler.ReasonBadPatch},
+		}, options{}, handler.Failed, 0, handler.ReasonBadPatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,14 +27,14 @@ func (o Outcome[T]) WantWaiting(t testing.TB) {
 // again.
 func (o Outcome[T]) WantRetrying(t testing.TB) {
 	t.Helper()
-	o.want(t, handler.TemporaryFail, "a temporary error with an attempt left")
+	o.want(t, handler.Retrying, "a temporary error with an attempt left")
 }
 
 // WantFailed fails the test unless the handler has failed for good: by a
 // permanent error, or by a limit of Spec.Retry.
 func (o Outcome[T]) WantFailed(t testing.TB) {
 	t.Helper()
-	o.want(t, handler.PermanentFail, "failure for good")
+	o.want(t, handler.Failed, "failure for good")
 }
 
 // WantInterrupted fails the test unless the attempt counts for nothing, as

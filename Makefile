@@ -19,7 +19,7 @@ help: ## Show this list.
 build: bin/dogear ## Build bin/dogear.
 
 controlplane: ## Build kube-apiserver, etcd and the like into bin/, once (about 6 minutes on 2 cores).
-	@sh test/controlplane/build.sh
+	@sh test/controlplane/build.sh >&2
 
 helm: ## Build helm into bin/, once.
 	@sh test/controlplane/build.sh helm

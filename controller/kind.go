@@ -93,8 +93,9 @@ func (k *kind) fetch(ctx context.Context, key reconcile.Request) (u *unstructure
 	err = k.cached.Get(ctx, key.NamespacedName, u)
 	mem := k.find(key.NamespacedName)
 	switch {
-	case apierrors.IsNotFound(err):
-		// It may only have left the selection, with our finalizer on it.
+	case apierrors.IsNotFound(err), err != nil && mem != nil && mem.held:
+		// It may only have left the selection, with our finalizer on it, or lie
+		// in a namespace that the cache doesn't know.
 		if mem == nil || !mem.held {
 			return nil, 0, nil
 		}

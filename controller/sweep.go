@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +38,11 @@ func (op *Operator) sweep(ctx context.Context, k *kind) {
 		k.enqueue(reconcile.Request{NamespacedName: key})
 		return nil
 	})
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case apierrors.IsForbidden(err):
+		op.options.Log.Info("Without the right to list in all namespaces, objects outside of the selection are not checked for finalizers", "kind", k.set.Kind.Kind)
+	default:
 		op.options.Log.Error(err, "Objects outside of the selection cannot be checked for finalizers", "kind", k.set.Kind.Kind)
 	}
 }

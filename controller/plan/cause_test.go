@@ -111,10 +111,15 @@ func TestDeletion(t *testing.T) {
 		"deletion preempts back-off":         {deleted(at("e1", with(storage.Marker{}, backOff), handler(create|del))), storage.Delete, 1, plan.Keep},
 		"an unfinished deletion goes on":     {deleted(at("e1", with(storage.Marker{}, tried(storage.Delete, storage.Retrying, "e1", 2)), handler(del))), storage.Delete, 3, plan.Keep},
 		"also where the essence has changed": {deleted(at("e2", with(storage.Marker{}, tried(storage.Delete, storage.Retrying, "e1", 2)), handler(del))), storage.Delete, 3, plan.Keep},
-		"finished, the finalizer goes":       {deleted(at("e2", with(storage.Marker{}, tried(storage.Delete, storage.Succeeded, "e1", 1)), handler(del))), "", 0, plan.Remove},
-		"failed for good, it goes too":       {deleted(at("e1", with(storage.Marker{}, tried(storage.Delete, storage.Failed, "e1", 1)), handler(del))), "", 0, plan.Remove},
-		"no delete handler, it goes":         {deleted(at("e1", storage.Marker{}, handler(create))), "", 0, plan.Remove},
-		"no handler selects, it goes":        {deleted(at("e1", storage.Marker{}, handler(del, unselected))), "", 0, plan.Remove},
+		"a change preempts its back-off too": {deleted(at("e2", with(storage.Marker{}, func() storage.Record {
+			r := tried(storage.Delete, storage.Retrying, "e1", 2)
+			r.Next = noon.Add(time.Hour)
+			return r
+		}()), handler(del))), storage.Delete, 3, plan.Keep},
+		"finished, the finalizer goes": {deleted(at("e2", with(storage.Marker{}, tried(storage.Delete, storage.Succeeded, "e1", 1)), handler(del))), "", 0, plan.Remove},
+		"failed for good, it goes too": {deleted(at("e1", with(storage.Marker{}, tried(storage.Delete, storage.Failed, "e1", 1)), handler(del))), "", 0, plan.Remove},
+		"no delete handler, it goes":   {deleted(at("e1", storage.Marker{}, handler(create))), "", 0, plan.Remove},
+		"no handler selects, it goes":  {deleted(at("e1", storage.Marker{}, handler(del, unselected))), "", 0, plan.Remove},
 		"the finalizer was taken off: cleanup is waived": {func() plan.Input {
 			in := deleted(at("e1", handled("e1", "h"), handler(create|update|del)))
 			in.Object.Held = false

@@ -84,7 +84,11 @@ func (in *Input) standDeleting(h *Handler) standing {
 	}
 	record, ok := in.Marker.Record(h.ID)
 	if ok && record.Cause == storage.Delete && (record.Essence != "" || record.Attempts > 0) {
-		return in.standTried(h, record)
+		s := in.standTried(h, record)
+		if record.Essence != in.digest(h) {
+			s.next = time.Time{} // somebody may just have removed what was in the way
+		}
+		return s
 	}
 	return standing{state: storage.Pending, cause: storage.Delete}
 }

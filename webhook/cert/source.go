@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -130,7 +131,12 @@ func (s *Source) Run(ctx context.Context) error {
 	for {
 		text := ""
 		if err := s.Load(ctx); err != nil && ctx.Err() == nil {
-			if text = err.Error(); text != last {
+			text = err.Error()
+			switch {
+			case text == last:
+			case apierrors.IsNotFound(err):
+				s.Log.Info("Waiting for the Secret with the serving certificate", "error", text)
+			default:
 				s.Log.Error(err, "Looking for a serving certificate failed, will retry")
 			}
 		}

@@ -76,24 +76,20 @@ func (p *pass) isBusy(id string) bool {
 // attempt runs one handler once and takes in what came of it.
 func (p *pass) attempt(ctx context.Context, h *selection.Handler, due plan.Due) error {
 	limiter := p.limiters[due.Index]
-	unclaimed := p.in.Marker
+	before, recorded := p.in.Marker.Record(h.Spec.ID)
 	if h.Spec.Claim {
 		if err := p.claim(ctx, due); err != nil {
 			limiter.release()
 			return err
 		}
 	}
-	request, err := p.request(h, due)
-	if err != nil {
-		limiter.release()
-		return err
-	}
+	request := p.request(h, due)
 	began := p.clock.Now()
 	outcome, stopped := p.invoke(ctx, h, request, limiter)
 	handlerDuration.WithLabelValues(h.Spec.ID).Observe(p.clock.Since(began).Seconds())
 	if stopped {
 		if h.Spec.Claim {
-			p.in.Marker = unclaimed // it was no attempt
+			p.unclaim(h.Spec.ID, before, recorded)
 		}
 		return errStopping
 	}
@@ -108,6 +104,14 @@ func (p *pass) claim(ctx context.Context, due plan.Due) error {
 	}
 	p.settled()
 	return p.look()
+}
+
+// unclaim puts back the record of a handler whose claimed attempt was none.
+func (p *pass) unclaim(id string, before storage.Record, recorded bool) {
+	p.in.Marker = p.in.Marker.WithoutRecord(id)
+	if recorded {
+		p.in.Marker = p.in.Marker.WithRecord(p.in.Object.Identity, id, before)
+	}
 }
 
 // invoke runs the handler beside the pass, so that outcomes which are finished
@@ -191,10 +195,16 @@ func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch
 	r := run{id: h.Spec.ID, due: due, at: p.clock.Now(), chance: p.chance(), payload: o.Payload, patch: merge, before: due.Digest}
 	r.outcome = planOutcome(o)
 	if merge != nil {
+		before := p.now
 		p.now = merged(p.now, merge)
 		if err := p.decideOn(p.in.Marker); err != nil {
-			return err
+			// A predicate panics on what the handler made of the object.
+			p.now, merge, r.patch = before, nil, nil
+			bad := handler.BadPatch(o, err)
+			r.payload, r.outcome = bad.Payload, planOutcome(bad)
 		}
+	}
+	if merge != nil {
 		r.due.Digest = p.in.Object.Essence
 		if own := p.in.Handlers[due.Index].Digest; own != "" {
 			r.due.Digest = own
@@ -208,18 +218,18 @@ func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch
 		state = storage.Failed
 	}
 	handlerRuns.WithLabelValues(r.id, string(state)).Inc()
-	p.tell(h, r, record)
+	p.tell(r, record)
 	return nil
 }
 
 // tell posts the events that an outcome is worth.
-func (p *pass) tell(h *selection.Handler, r run, record storage.Record) {
+func (p *pass) tell(r run, record storage.Record) {
 	switch {
 	case record.State == storage.Failed && r.outcome.State != storage.Succeeded:
-		report(p.recorder, p.seen, warning, ReasonFailed, "Handler %q failed for good after %d attempts (%s): %s",
+		report(p.recorder, p.seen, warning, ReasonFailed, r.id, "Handler %q failed for good after %d attempts (%s): %s",
 			r.id, record.Attempts, record.Reason, p.eventText(record.Message))
 	case record.State == storage.Retrying && record.Attempts == 1:
-		report(p.recorder, p.seen, warning, ReasonRetrying, "Handler %q will be retried (%s): %s",
+		report(p.recorder, p.seen, warning, ReasonRetrying, r.id, "Handler %q will be retried (%s): %s",
 			r.id, record.Reason, p.eventText(record.Message))
 	}
 }
@@ -243,7 +253,7 @@ func planOutcome(o handler.Outcome) plan.Outcome {
 }
 
 // request is what the handler is told.
-func (p *pass) request(h *selection.Handler, due plan.Due) (*handler.RawRequest, error) {
+func (p *pass) request(h *selection.Handler, due plan.Due) *handler.RawRequest {
 	record, _ := p.in.Marker.Record(h.Spec.ID)
 	r := &handler.RawRequest{Object: p.now} // Run makes the private copy
 	r.Info = handler.Info{
@@ -258,7 +268,7 @@ func (p *pass) request(h *selection.Handler, due plan.Due) (*handler.RawRequest,
 	if h.Spec.Diff {
 		p.compare(h, r)
 	}
-	return r, nil
+	return r
 }
 
 // compare fills in what has changed since the handler finished, if that is

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"fmt"
+	"unicode/utf8"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
@@ -15,10 +18,16 @@ const (
 	ReasonTooLarge       = "PayloadTooLarge" // a payload was left out
 )
 
-const action = "Handle"
+// Bounds of the API server on an event, in bytes. Nobody else keeps them: a
+// longer event is refused, and so never seen.
+const (
+	maxNote   = 1024
+	maxAction = 128
+)
 
-// report posts an event about an object.
-func report(recorder events.EventRecorder, u *unstructured.Unstructured, kind, reason, note string, args ...any) {
+// report posts an event about an object. Events that differ only in their note
+// count as one that repeats, so the topic (a handler's ID, say) tells them apart.
+func report(recorder events.EventRecorder, u *unstructured.Unstructured, kind, reason, topic, note string, args ...any) {
 	if recorder == nil {
 		return
 	}
@@ -26,7 +35,19 @@ func report(recorder events.EventRecorder, u *unstructured.Unstructured, kind, r
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": map[string]any{"name": u.GetName(), "namespace": u.GetNamespace(), "uid": string(u.GetUID())},
 	}}
-	recorder.Eventf(reference, nil, kind, reason, action, note, args...)
+	recorder.Eventf(reference, nil, kind, reason, cut(topic, maxAction), "%s", cut(fmt.Sprintf(note, args...), maxNote))
+}
+
+// cut shortens a text to at most limit bytes, at a character's end.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit - len("…")
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
 }
 
 const (

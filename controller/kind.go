@@ -144,7 +144,7 @@ func (k *kind) managed(ctx context.Context, key types.NamespacedName) (map[strin
 		if entry.Manager != fieldManager || entry.FieldsV1 == nil {
 			continue
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			return nil, fmt.Errorf("read the managed fields of %s: %w", key, err)
 		}
 		all = mergeMap(all, fields)
@@ -217,6 +217,15 @@ func (k *kind) handler(id string) *selection.Handler {
 	return nil
 }
 
+// of returns what is known of an object. One of the same name that it has
+// replaced is forgotten, with all that is counted of it.
+func (k *kind) of(key types.NamespacedName, uid types.UID) *object {
+	if before := k.find(key); before != nil && before.uid != uid {
+		k.forget(key)
+	}
+	return k.memory.of(key, uid)
+}
+
 // forget drops what is known of an object that is no more.
 func (k *kind) forget(key types.NamespacedName) {
 	if o := k.memory.forget(key); o != nil {
@@ -251,7 +260,7 @@ func (k *kind) reportOnce(u *unstructured.Unstructured, topic, kind, reason, not
 		o.reported = map[string]bool{}
 	}
 	o.reported[topic] = true
-	report(k.recorder, u, kind, reason, note, args...)
+	report(k.recorder, u, kind, reason, topic, note, args...)
 }
 
 // eventText keeps the texts of handlers for Secrets out of events.

@@ -120,12 +120,12 @@ func (l *ledger) forgotten(sets []*selection.Set) []schema.GroupVersionKind {
 	known := map[string]bool{}
 	for _, set := range sets {
 		if len(set.Handlers) > 0 {
-			known[kindName(set.Kind)] = true
+			known[set.Kind.GroupKind().String()] = true // in whatever version: it is the same objects
 		}
 	}
 	var out []schema.GroupVersionKind
 	for _, name := range l.Kinds {
-		if kind, _ := schema.ParseKindArg(name); kind != nil && !known[name] {
+		if kind, _ := schema.ParseKindArg(name); kind != nil && !known[kind.GroupKind().String()] {
 			out = append(out, *kind)
 		}
 	}

@@ -29,7 +29,7 @@ var (
 	}, []string{"handler", "state"})
 	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "dogear_writes_total",
-		Help: "Requests that changed an object: marker, finalizer (without a marker), status.",
+		Help: "Requests that changed an object: marker (with finalizer and patches), status.",
 	}, []string{"kind"})
 	statusFallbacks = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "dogear_status_fallback_total",

@@ -40,7 +40,6 @@ type Operator struct {
 	username  string
 	lease     *lease // nil: no leader election
 	fence     atomic.Int64
-	synced    atomic.Bool
 }
 
 // New makes an operator, which has nothing to do yet: see handler.Register.

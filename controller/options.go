@@ -107,6 +107,9 @@ func (o Options) WithDefaults() Options {
 	if o.Workers == 0 {
 		o.Workers = 16
 	}
+	if o.Budget.Marker > 0 && o.Budget.Payload == 0 {
+		o.Budget.Payload = min(storage.DefaultPayloadLimit, o.Budget.Marker)
+	}
 	o.Budget = o.Budget.WithDefaults()
 	if o.GracePeriod == 0 {
 		o.GracePeriod = 30 * time.Second

@@ -102,7 +102,7 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	}
 	p.settled()
 	for _, i := range d.Expired {
-		report(p.recorder, p.seen, warning, ReasonFailed, "Handler %q failed for good: the process ended during its last attempt", p.ids[i])
+		report(p.recorder, p.seen, warning, ReasonFailed, p.ids[i], "Handler %q failed for good: no attempt is left", p.ids[i])
 	}
 	switch {
 	case errors.Is(err, errStopping):

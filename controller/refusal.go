@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/dogear-dev/dogear/controller/handler"
 	"github.com/dogear-dev/dogear/storage"
 )
 
@@ -41,19 +42,26 @@ func fateOf(err error) fate {
 // safeText describes an error of the API server without the values that its
 // text may repeat: the texts of validation hold whole objects.
 func safeText(err error) string {
-	if errors.Is(err, errLapsed) {
-		return errLapsed.Error()
-	}
-	var status apierrors.APIStatus
+	var (
+		status   apierrors.APIStatus
+		format   *storage.FormatError
+		panicked *handler.PanicError
+	)
 	switch {
+	case err == nil:
+		return "the object keeps changing"
+	case errors.Is(err, errLapsed), errors.As(err, &format):
+		return err.Error()
+	case errors.As(err, &panicked):
+		return "the predicate of a handler panics"
 	case errors.Is(err, storage.ErrNoRoom):
 		return storage.ErrNoRoom.Error() + ": shrink the object's other annotations"
 	case !errors.As(err, &status):
 		return "the API server did not answer"
 	}
 	s := status.Status()
-	if _, missing, ok := strings.Cut(s.Message, "cannot "); ok && apierrors.IsForbidden(err) {
-		return "missing rights: cannot " + missing
+	if _, missing, ok := strings.Cut(s.Message, "is forbidden: User "); ok && apierrors.IsForbidden(err) {
+		return "missing rights: user " + missing
 	}
 	if s.Reason != "Invalid" && s.Reason != "BadRequest" {
 		return fmt.Sprintf("the API server answered %d %s", s.Code, s.Reason)

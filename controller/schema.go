@@ -18,6 +18,9 @@ import (
 // schemaAge is for how long a published schema is taken as current.
 const schemaAge = 10 * time.Second
 
+// schemaTimeout bounds a look at a schema, which others wait for.
+const schemaTimeout = 10 * time.Second
+
 // schemas judges from the OpenAPI v3 documents that the API server publishes
 // (every authenticated client may read them) whether a kind keeps a payload.
 type schemas struct {
@@ -26,7 +29,8 @@ type schemas struct {
 
 	mu      sync.Mutex
 	checked time.Time
-	paths   map[string]openapi.GroupVersion
+	failed  error // of the last check
+	paths   map[string]openapi.GroupVersionWithContext
 	kinds   map[schema.GroupVersionKind]*published
 }
 
@@ -72,12 +76,14 @@ func (a *additional) UnmarshalJSON(text []byte) error {
 func (s *schemas) of(ctx context.Context, kind schema.GroupVersionKind) (*published, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.clock.Now(); s.paths == nil || now.Sub(s.checked) > schemaAge {
-		paths, err := openapi.NewClient(s.discovery.RESTClient()).Paths()
-		if err != nil {
-			return nil, fmt.Errorf("read the list of OpenAPI documents: %w", err)
-		}
-		s.paths, s.checked = paths, now
+	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
+	defer cancel()
+	if now := s.clock.Now(); now.Sub(s.checked) > schemaAge {
+		s.paths, s.failed = openapi.NewClientWithContext(s.discovery.RESTClient()).PathsWithContext(ctx)
+		s.checked = now
+	}
+	if s.failed != nil {
+		return nil, fmt.Errorf("read the list of OpenAPI documents: %w", s.failed)
 	}
 	path := "apis/" + kind.GroupVersion().String()
 	if kind.Group == "" {
@@ -91,7 +97,7 @@ func (s *schemas) of(ctx context.Context, kind schema.GroupVersionKind) (*publis
 	if have := s.kinds[kind]; have != nil && have.hash == hash {
 		return have, nil
 	}
-	text, err := document.Schema("application/json")
+	text, err := document.SchemaWithContext(ctx, "application/json")
 	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document %s: %w", path, err)
 	}

@@ -21,6 +21,9 @@ import (
 // sweepPage is the number of objects that a sweep reads at a time.
 const sweepPage = 500
 
+// sweepPause is the pause before a sweep that has failed is tried again.
+const sweepPause = time.Minute
+
 // sweep looks for objects that carry our finalizer outside of what is watched,
 // such as one that lost its label while nobody looked, and has it released.
 // Where everything is watched there is nothing to sweep.
@@ -28,23 +31,33 @@ func (op *Operator) sweep(ctx context.Context, k *kind) {
 	if k.set.Labels() == nil && k.set.Namespaces() == nil {
 		return
 	}
-	err := op.eachHeld(ctx, k.set.Kind, func(m *metav1.PartialObjectMetadata) error {
+	for ctx.Err() == nil {
+		err := op.sweepOnce(ctx, k)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return
+		case apierrors.IsForbidden(err):
+			op.options.Log.Info("Without the right to list in all namespaces, objects outside of the selection are not checked for finalizers", "kind", k.set.Kind.Kind)
+			return
+		}
+		op.options.Log.Error(err, "Objects outside of the selection cannot be checked for finalizers, will retry", "kind", k.set.Kind.Kind)
+		select {
+		case <-ctx.Done():
+		case <-op.options.Clock.After(sweepPause):
+		}
+	}
+}
+
+func (op *Operator) sweepOnce(ctx context.Context, k *kind) error {
+	return op.eachHeld(ctx, k.set.Kind, func(m *metav1.PartialObjectMetadata) error {
 		key := client.ObjectKeyFromObject(m)
 		if err := k.cached.Get(ctx, key, k.empty()); err == nil {
 			return nil // watched
 		}
-		mem := k.of(key, m.UID)
-		mem.held = true
+		k.of(key, m.UID).held = true
 		k.enqueue(reconcile.Request{NamespacedName: key})
 		return nil
 	})
-	switch {
-	case err == nil || ctx.Err() != nil:
-	case apierrors.IsForbidden(err):
-		op.options.Log.Info("Without the right to list in all namespaces, objects outside of the selection are not checked for finalizers", "kind", k.set.Kind.Kind)
-	default:
-		op.options.Log.Error(err, "Objects outside of the selection cannot be checked for finalizers", "kind", k.set.Kind.Kind)
-	}
 }
 
 // releaseForgotten takes our finalizer off the objects of kinds that no

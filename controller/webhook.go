@@ -214,8 +214,13 @@ func (w *Webhook) validate() error {
 	if (w.Service == "") == (w.URL == "") {
 		return errors.New("options: Webhook: set Service (in a cluster) or URL (outside of one), and not both")
 	}
-	_, err := w.names("default")
-	return err
+	if u, err := url.Parse(w.URL); w.URL != "" && (err != nil || u.Scheme != "https" || u.Hostname() == "") {
+		return fmt.Errorf("options: Webhook.URL %q: want https://host:port", w.URL)
+	}
+	if t := w.Timeout; t != 0 && (t < time.Second || t > 30*time.Second) {
+		return fmt.Errorf("options: Webhook.Timeout is %s: want 0 (default) or 1s to 30s", t)
+	}
+	return nil
 }
 
 // admissionMetrics are shared by all operators of the process.

@@ -172,7 +172,9 @@ func (p *pass) tookStatus(reply *unstructured.Unstructured) error {
 	p.memory.wroteVersion(p.mem, reply.GetResourceVersion(), p.clock.Now())
 	same := p.set.Rules.Digest(reply.Object) == p.set.Rules.Digest(p.seen.Object)
 	before := p.seen
-	p.seen, p.partial = reply, false
+	// Somebody may have changed what was decided on before this write.
+	p.partial = p.partial || !same || !sameMarker(p.prefix, before.GetAnnotations(), reply.GetAnnotations())
+	p.seen = reply
 	if p.now == before {
 		p.now = reply
 	} else if !same {

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"encoding/json"
 	"testing"
 )
 
@@ -13,16 +12,6 @@ func decode(t testing.TB, text string) map[string]any {
 		t.Fatalf("decode %s: %v", text, err)
 	}
 	return v.(map[string]any)
-}
-
-// clone is an object that shares nothing with the given one.
-func clone(t testing.TB, object map[string]any) map[string]any {
-	t.Helper()
-	text, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return decode(t, string(text))
 }
 
 func path(t testing.TB, text string) Path {

@@ -12,7 +12,9 @@ import (
 // create stamps a new object. It has no uid yet, and with generateName no
 // name; whatever state the user sent along belongs to another object.
 func (r *review) create() string {
-	r.object.SetNamespace(r.request.Namespace)
+	if kind := r.request.Kind; kind.Group != "" || kind.Kind != "Namespace" {
+		r.object.SetNamespace(r.request.Namespace) // which for a Namespace is its own name
+	}
 	kept := map[string]string{}
 	if paused := r.Prefix.Key(storage.KeyPaused); r.object.GetAnnotations()[paused] != "" {
 		kept[paused] = r.object.GetAnnotations()[paused]

@@ -81,7 +81,12 @@ func (s *Server) Start(ctx context.Context) error {
 	source, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- s.options.Source.Run(source) }()
-	defer func() { stop(); <-ended }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.options.Log.Error(err, "The serving certificate was no longer kept up to date")
+		}
+	}()
 
 	server := s.httpServer()
 	served := make(chan error, 1)

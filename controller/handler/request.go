@@ -39,7 +39,7 @@ type Info struct {
 	LastAttempt bool
 	// Started is when the first attempt began.
 	Started time.Time
-	// Deadline is when the last attempt may begin; zero: no limit.
+	// Deadline is when the last attempt is due at the latest; zero: no limit.
 	Deadline time.Time
 	// IdempotencyID is the same whenever the handler runs for the same state
 	// of the same object for the same cause: repeats after a crash included.

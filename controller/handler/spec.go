@@ -28,7 +28,8 @@ type Retry struct {
 	// Max is the longest delay. Default: 5 min, at most 24 h.
 	Max time.Duration
 	// Timeout is the time from the start of the first attempt within which the
-	// last one may begin; it counts across restarts. 0: none.
+	// last one is due; it counts across restarts. An attempt that was due in
+	// time but had to wait, as for the operator to be started, still runs. 0: none.
 	Timeout time.Duration
 }
 

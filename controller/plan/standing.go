@@ -38,7 +38,7 @@ func (in *Input) stand(h *Handler) standing {
 	tried := recorded && record.Essence != ""
 
 	if tried && record.Essence == digest && record.Revision >= h.Revision {
-		return in.standTried(h, record)
+		return in.standTried(record)
 	}
 	// A record of another digest outweighs the entry: the handler has seen
 	// something else since it finished what the entry says.
@@ -84,7 +84,7 @@ func (in *Input) standDeleting(h *Handler) standing {
 	}
 	record, ok := in.Marker.Record(h.ID)
 	if ok && record.Cause == storage.Delete && (record.Essence != "" || record.Attempts > 0) {
-		s := in.standTried(h, record)
+		s := in.standTried(record)
 		if record.Essence != in.digest(h) {
 			s.next = time.Time{} // somebody may just have removed what was in the way
 		}
@@ -94,7 +94,7 @@ func (in *Input) standDeleting(h *Handler) standing {
 }
 
 // standTried: the record tells of an attempt at just this.
-func (in *Input) standTried(h *Handler, r storage.Record) standing {
+func (in *Input) standTried(r storage.Record) standing {
 	if r.State.Finished() {
 		return standing{state: r.State}
 	}

@@ -55,6 +55,10 @@ func Compile(registrations []handler.Registration, scheme *runtime.Scheme, ignor
 			continue
 		}
 		ids[h.Spec.ID] = true
+		if err := clash(sets, kind, h); err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		i := slices.IndexFunc(sets, func(s *Set) bool { return s.Kind == kind })
 		if i < 0 {
 			i = len(sets)
@@ -63,6 +67,37 @@ func Compile(registrations []handler.Registration, scheme *runtime.Scheme, ignor
 		sets[i].add(h)
 	}
 	return sets, errors.Join(errs...)
+}
+
+// clash tells what a handler would fight over with those before it.
+func clash(sets []*Set, kind schema.GroupVersionKind, h *Handler) error {
+	for _, s := range sets {
+		if s.Kind.GroupKind() != kind.GroupKind() {
+			continue
+		}
+		if s.Kind != kind {
+			return fmt.Errorf("handler %q: %s is also handled in version %s: both are the same objects, so use one version", h.Spec.ID, kind, s.Kind.Version)
+		}
+		for _, other := range s.Handlers {
+			if h.Registration.Defaults == nil && h.shares(other) {
+				return fmt.Errorf("handler %q: its payloads or condition would replace those of handler %q: give one of them another Status.Path or Status.Condition", h.Spec.ID, other.Spec.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// shares tells whether two handlers write to the same place of .status.
+func (h *Handler) shares(other *Handler) bool {
+	if c := h.Spec.Status.Condition; c != "" && c == other.Spec.Status.Condition {
+		return true
+	}
+	if h.Spec.Status.Target == handler.Annotation || other.Spec.Status.Target == handler.Annotation {
+		return false
+	}
+	a, b := h.StatusPath(), other.StatusPath()
+	n := min(len(a), len(b))
+	return slices.Equal(a[:n], b[:n])
 }
 
 func (s *Set) add(h *Handler) {

@@ -74,6 +74,14 @@ func TestWhatIsWrongWithARegistrationIsSaid(t *testing.T) {
 		"but its type is": func(r handler.Registry) {
 			handler.Register(r, handler.Spec{ID: "a", On: handler.Create, Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}, nothing[*corev1.Service])
 		},
+		"is also handled in version v1": func(r handler.Registry) {
+			handler.Register(r, handler.Spec{ID: "a", On: handler.Create}, nothing[*corev1.Service])
+			handler.Register(r, handler.Spec{ID: "b", On: handler.Create, Kind: schema.GroupVersionKind{Version: "v2", Kind: "Service"}}, nothing[*unstructured.Unstructured])
+		},
+		"would replace those of handler \"a\"": func(r handler.Registry) {
+			handler.Register(r, handler.Spec{ID: "a", On: handler.Create, Status: handler.StatusTarget{Path: "b.c"}}, nothing[*corev1.Service])
+			handler.Register(r, handler.Spec{ID: "b", On: handler.Create}, nothing[*corev1.Service])
+		},
 		"the function is nil": func(r handler.Registry) {
 			handler.Register[*corev1.Service](r, handler.Spec{ID: "a", On: handler.Create}, nil)
 		},

@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -120,7 +119,6 @@ func only(all []entry, want func(entry) bool) []entry {
 }
 
 func begun(e entry) bool { return e.Phase == "before" }
-func ended(e entry) bool { return e.Phase == "after" }
 
 // runProgram is what main does in a process that is an operator. It ends with
 // the test: its standard input is a pipe that the test holds.
@@ -166,7 +164,6 @@ type process struct {
 	cmd  *exec.Cmd
 	log  string
 	done chan struct{}
-	end  sync.Once
 }
 
 // program fills in what all programs of a test share.

@@ -42,8 +42,8 @@ func (c *counter) read() rig.Requests {
 func (c *counter) patches() (main, status int) {
 	c.Helper()
 	since := c.read().Sub(c.before)
-	main = int(since.Count(rig.Match{Verb: "PATCH", Resource: c.resource, Subresource: rig.None, DryRun: rig.None}))
-	status = int(since.Count(rig.Match{Verb: "PATCH", Resource: c.resource, Subresource: "status", DryRun: rig.None}))
+	main = since.Count(rig.Match{Verb: "PATCH", Resource: c.resource, Subresource: rig.None, DryRun: rig.None})
+	status = since.Count(rig.Match{Verb: "PATCH", Resource: c.resource, Subresource: "status", DryRun: rig.None})
 	return main, status
 }
 

@@ -53,7 +53,7 @@ func (d *demo) startOperator(role, address, metrics string, died func(error)) (*
 	go func() {
 		err := p.cmd.Wait()
 		close(p.done)
-		died(fmt.Errorf("the %s %w (%v): %s", role, errDied, err, tail(p.log)))
+		died(fmt.Errorf("the %s %w (%w): %s", role, errDied, err, tail(p.log)))
 	}()
 	return p, nil
 }

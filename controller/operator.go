@@ -76,6 +76,11 @@ func (op *Operator) Start(ctx context.Context) error {
 	if len(sets) == 0 {
 		return errors.New("no handler is registered: call handler.Register before Start")
 	}
+	for _, set := range sets {
+		for _, pair := range set.Shared() {
+			op.options.Log.Info("Two handlers write to the same place of status: the last to run replaces the other's payload", "kind", set.Kind.Kind, "handlers", pair)
+		}
+	}
 	if err := op.connect(ctx); err != nil {
 		return ignoreEnd(ctx, err)
 	}
@@ -100,7 +105,7 @@ func (op *Operator) connect(ctx context.Context) error {
 	if cfg == nil {
 		var err error
 		if cfg, err = ctrl.GetConfig(); err != nil {
-			return fmt.Errorf("find the API server: %w: set KUBECONFIG or --kubeconfig, or run in a Pod", err)
+			return fmt.Errorf("find the API server: %w: set KUBECONFIG to a file that exists, or run in a Pod", err)
 		}
 	}
 	cfg = rest.CopyConfig(cfg)
@@ -173,7 +178,7 @@ func addressOrNone(address string) string {
 func (op *Operator) whoAmI(ctx context.Context) error {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := op.client.Create(ctx, review); err != nil {
-		return fmt.Errorf("ask the API server who this is: %w", err)
+		return fmt.Errorf("reach the API server %s: %w", op.config.Host, err)
 	}
 	op.username = review.Status.UserInfo.Username
 	return nil

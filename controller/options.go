@@ -24,8 +24,9 @@ type Options struct {
 	// certs.example.com. Its annotations begin with "dogear.<domain>/", so it
 	// must stay the same for ever.
 	Domain string
-	// Config tells how to reach the API server. Default: the flag
-	// --kubeconfig, KUBECONFIG, the Pod's ServiceAccount, ~/.kube/config.
+	// Config tells how to reach the API server. Default: KUBECONFIG, the Pod's
+	// ServiceAccount, ~/.kube/config; before them the flag --kubeconfig, if the
+	// program calls flag.Parse.
 	Config *rest.Config
 	// Scheme knows the types of the handlers. Default: those of client-go and
 	// of cert-manager.
@@ -33,7 +34,8 @@ type Options struct {
 	// Namespace is where the operator keeps its own objects: its Lease, its
 	// ledger and its certificates. Default: the Pod's namespace, else "default".
 	Namespace string
-	// Log takes the log. Default: controller-runtime's.
+	// Log takes the log. Default: controller-runtime's, which prints nothing
+	// before ctrl.SetLogger was called: call that first in main.
 	Log logr.Logger
 
 	// Workers is the number of objects of one kind that are handled at the

@@ -128,7 +128,7 @@ func (p *pass) look() error {
 		return err
 	}
 	if err != nil {
-		p.reportOnce(p.seen, "malformed", warning, ReasonBlocked, "%v: the annotation counts as absent", err)
+		p.reportOnce(p.seen, "malformed", warning, ReasonBlocked, "%v; what cannot be read counts as absent", err)
 	}
 	identity := selection.Identity(p.seen)
 	trusted := plan.Trust(found, identity)
@@ -245,8 +245,10 @@ func (p *pass) unwritable(err error) (time.Duration, error) {
 
 // blocked keeps the outcomes in memory, says so, and looks again later.
 func (p *pass) blocked(err error) (time.Duration, error) {
-	p.log.V(1).Info("The object's state cannot be written", "error", safeText(err))
 	delay := p.block(p.mem)
+	if p.mem.refused == reportRefusals {
+		p.log.Info("Blocked: the object's state cannot be written", "error", safeText(err))
+	}
 	if p.mem.refused >= reportRefusals {
 		p.reportOnce(p.seen, "refused", warning, ReasonBlocked, "State cannot be written: %s", safeText(err))
 	}

@@ -126,6 +126,9 @@ func ignoreEnd(ctx context.Context, err error) error {
 func (op *Operator) awaitKind(ctx context.Context, set *selection.Set) (subresource, waited bool, err error) {
 	err = wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(context.Context) (bool, error) {
 		mapping, e := op.manager.GetRESTMapper().RESTMapping(set.Kind.GroupKind(), set.Kind.Version)
+		if e == nil && mapping.GroupVersionKind.Kind != set.Kind.Kind {
+			return false, fmt.Errorf("handler %q: Kind is %q: the API server calls it %q", set.Handlers[0].Spec.ID, set.Kind.Kind, mapping.GroupVersionKind.Kind)
+		}
 		if e == nil {
 			subresource, e = hasStatus(op.discovery, mapping)
 		}

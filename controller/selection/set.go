@@ -55,8 +55,9 @@ func Compile(registrations []handler.Registration, scheme *runtime.Scheme, ignor
 			continue
 		}
 		ids[h.Spec.ID] = true
-		if err := clash(sets, kind, h); err != nil {
-			errs = append(errs, err)
+		if i := slices.IndexFunc(sets, func(s *Set) bool { return s.Kind.GroupKind() == kind.GroupKind() && s.Kind != kind }); i >= 0 {
+			errs = append(errs, fmt.Errorf("handler %q: %s is also handled in version %s: both are the same objects, so use one version",
+				h.Spec.ID, kind.GroupKind(), sets[i].Kind.Version))
 			continue
 		}
 		i := slices.IndexFunc(sets, func(s *Set) bool { return s.Kind == kind })
@@ -69,22 +70,17 @@ func Compile(registrations []handler.Registration, scheme *runtime.Scheme, ignor
 	return sets, errors.Join(errs...)
 }
 
-// clash tells what a handler would fight over with those before it.
-func clash(sets []*Set, kind schema.GroupVersionKind, h *Handler) error {
-	for _, s := range sets {
-		if s.Kind.GroupKind() != kind.GroupKind() {
-			continue
-		}
-		if s.Kind != kind {
-			return fmt.Errorf("handler %q: %s is also handled in version %s: both are the same objects, so use one version", h.Spec.ID, kind, s.Kind.Version)
-		}
-		for _, other := range s.Handlers {
-			if h.Registration.Defaults == nil && h.shares(other) {
-				return fmt.Errorf("handler %q: its payloads or condition would replace those of handler %q: give one of them another Status.Path or Status.Condition", h.Spec.ID, other.Spec.ID)
+// Shared lists pairs of handlers that write to the same place of .status: the
+// last one to run replaces what the other has written there.
+func (s *Set) Shared() (pairs [][2]string) {
+	for i, h := range s.Handlers {
+		for _, other := range s.Handlers[:i] {
+			if h.shares(other) {
+				pairs = append(pairs, [2]string{other.Spec.ID, h.Spec.ID})
 			}
 		}
 	}
-	return nil
+	return pairs
 }
 
 // shares tells whether two handlers write to the same place of .status.

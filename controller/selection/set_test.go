@@ -78,10 +78,6 @@ func TestWhatIsWrongWithARegistrationIsSaid(t *testing.T) {
 			handler.Register(r, handler.Spec{ID: "a", On: handler.Create}, nothing[*corev1.Service])
 			handler.Register(r, handler.Spec{ID: "b", On: handler.Create, Kind: schema.GroupVersionKind{Version: "v2", Kind: "Service"}}, nothing[*unstructured.Unstructured])
 		},
-		"would replace those of handler \"a\"": func(r handler.Registry) {
-			handler.Register(r, handler.Spec{ID: "a", On: handler.Create, Status: handler.StatusTarget{Path: "b.c"}}, nothing[*corev1.Service])
-			handler.Register(r, handler.Spec{ID: "b", On: handler.Create}, nothing[*corev1.Service])
-		},
 		"the function is nil": func(r handler.Registry) {
 			handler.Register[*corev1.Service](r, handler.Spec{ID: "a", On: handler.Create}, nil)
 		},
@@ -190,5 +186,17 @@ func TestWhatTheDecisionSees(t *testing.T) {
 	}
 	if handlers[0].Digest == "" || handlers[0].Revision != 2 || handlers[1].Digest != "" || handlers[1].Retry.Limit != 3 {
 		t.Errorf("handlers %+v", handlers)
+	}
+}
+
+func TestHandlersThatShareAPlaceAreNamed(t *testing.T) {
+	t.Parallel()
+	set := compileAll(t, func(r handler.Registry) {
+		handler.Register(r, handler.Spec{ID: "c", On: handler.Create, Status: handler.StatusTarget{Target: handler.Annotation, Path: "b"}}, nothing[*corev1.Service])
+		handler.Register(r, handler.Spec{ID: "a", On: handler.Create, Status: handler.StatusTarget{Path: "b.c"}}, nothing[*corev1.Service])
+		handler.Register(r, handler.Spec{ID: "b", On: handler.Create}, nothing[*corev1.Service])
+	})[0]
+	if pairs := set.Shared(); len(pairs) != 1 || pairs[0] != [2]string{"a", "b"} {
+		t.Errorf("pairs %v", pairs)
 	}
 }

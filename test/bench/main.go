@@ -21,7 +21,7 @@ import (
 
 func main() {
 	if subject.Is(os.Args[1:]) {
-		signal.Ignore(os.Interrupt) // of the terminal: the driver stops it in order
+		signal.Ignore(os.Interrupt, syscall.SIGTERM) // sent to the whole group: the driver stops it in order
 		if err := subject.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)

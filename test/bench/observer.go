@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -43,6 +44,27 @@ func (b *bench) observe(ctx context.Context, contender string, n int) (*observer
 	o.left[whenHandled].Store(int64(n))
 	o.left[whenGone].Store(int64(n))
 	ctx, o.stop = context.WithCancel(ctx)
+	stream, err := b.watch(ctx, namespace, version)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for err == nil {
+			var seen string
+			if seen, err = o.follow(contender, stream); seen != "" {
+				version = seen
+			}
+			if err == nil { // the API server ends watches that it finds slow
+				stream, err = b.watch(ctx, namespace, version)
+			}
+		}
+		o.broken <- err
+	}()
+	return o, nil
+}
+
+// watch asks for the events after a version.
+func (b *bench) watch(ctx context.Context, namespace, version string) (io.ReadCloser, error) {
 	url := fmt.Sprintf("%s/apis/cert-manager.io/v1/namespaces/%s/certificates?watch=1&timeoutSeconds=3600&resourceVersion=%s", b.cp.URL(), namespace, version)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -54,18 +76,34 @@ func (b *bench) observe(ctx context.Context, contender string, n int) (*observer
 		return nil, fmt.Errorf("watch %s: %w", namespace, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("watch %s: %s", namespace, response.Status)
+		return nil, errors.Join(fmt.Errorf("watch %s: %s", namespace, response.Status), response.Body.Close())
 	}
-	go func() {
-		defer func() { _ = response.Body.Close() }()
-		lines := bufio.NewScanner(response.Body)
-		lines.Buffer(make([]byte, 64<<10), 8<<20)
-		for lines.Scan() {
-			o.note(contender, lines.Bytes())
+	return response.Body, nil
+}
+
+// follow takes in events to the end of the stream, and returns the version of
+// the last one.
+func (o *observer) follow(contender string, stream io.ReadCloser) (version string, err error) {
+	defer func() { _ = stream.Close() }()
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(make([]byte, 64<<10), 8<<20)
+	for lines.Scan() {
+		if bytes.HasPrefix(lines.Bytes(), []byte(`{"type":"ERROR"`)) {
+			return version, fmt.Errorf("watch %s's objects: %.300s", contender, lines.Bytes())
 		}
-		o.broken <- fmt.Errorf("the watch of %s has ended: %w", namespace, errors.Join(lines.Err(), ctx.Err()))
-	}()
-	return o, nil
+		o.note(contender, lines.Bytes())
+		if seen := versionOf(lines.Bytes()); seen != "" {
+			version = seen
+		}
+	}
+	return version, lines.Err()
+}
+
+// versionOf reads the resource version from an event.
+func versionOf(event []byte) string {
+	_, rest, _ := bytes.Cut(event, []byte(`,"resourceVersion":"`))
+	end := max(0, bytes.IndexByte(rest, '"'))
+	return string(rest[:end])
 }
 
 func (o *observer) note(contender string, event []byte) {

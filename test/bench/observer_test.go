@@ -15,7 +15,7 @@ func TestEventsShowWhatIsHandled(t *testing.T) {
 		return `"dogear.bench.example.com/handled":"{\"v\":1,\"uid\":\"u\",\"essence\":\"e\",\"generation\":` + generation + `,\"by\":{\"myapp\":{}}}",` +
 			`"dogear.bench.example.com/progress":"{\"v\":1,\"name\":\"object-7\"}","dogear.bench.example.com/state":"` + state + `"`
 	}
-	tail := `},"creationTimestamp":"2026-01-01T00:00:00Z","generation":2,"name":"object-12","namespace":"n"},"spec":{"issuerRef":{"name":"ca"}}}}`
+	tail := `},"creationTimestamp":"2026-01-01T00:00:00Z","generation":2,"name":"object-12","namespace":"n","resourceVersion":"345","uid":"u"},"spec":{"issuerRef":{"name":"ca"}}}}`
 	for _, c := range []struct {
 		name, who, annotations string
 		want                   bool
@@ -36,6 +36,12 @@ func TestEventsShowWhatIsHandled(t *testing.T) {
 		if i, ok := numberOf(event); !ok || i != 12 {
 			t.Errorf("%s: number %d, %v; want 12", c.name, i, ok)
 		}
+		if version := versionOf(event); version != "345" {
+			t.Errorf("%s: version %q, want 345", c.name, version)
+		}
+	}
+	if version := versionOf([]byte(`{"type":"BOOKMARK","object":{"kind":"Certificate"}}`)); version != "" {
+		t.Errorf("version %q of nothing", version)
 	}
 	if _, ok := numberOf([]byte(`{"type":"BOOKMARK","object":{"kind":"Certificate"}}`)); ok {
 		t.Error("a bookmark is taken for an object")

@@ -34,7 +34,7 @@ func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 		for _, name := range order(s, round) {
 			rate := 0.0
 			if s.share > 0 && name != ceiling {
-				rate = s.share * median(pick(samples[ceiling], rateOf))
+				rate = s.share * samples[ceiling][round].rate // of just now: a machine that slowed down is not overrun
 			}
 			got, err := b.turn(ctx, s, name, processes[name], round, b.objects, rate)
 			if err != nil {

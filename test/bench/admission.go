@@ -99,7 +99,7 @@ func (b *bench) launchAdmitters(ctx context.Context) (map[string]*process, error
 	if err != nil {
 		return processes, err
 	}
-	other, err := b.publishNoop(ctx)
+	other, err := b.publishNoop(ctx, subject.Noop)
 	if err != nil {
 		return processes, err
 	}
@@ -107,7 +107,7 @@ func (b *bench) launchAdmitters(ctx context.Context) (map[string]*process, error
 		subject.Dogear: {"-admission-only", "-webhook", address},
 		subject.Noop:   {"-webhook", other},
 	} {
-		if processes[name], err = b.launch(name, flags...); err != nil {
+		if processes[name], err = b.launch(name, name, flags...); err != nil {
 			return processes, err
 		}
 		if err := b.awaitWebhook(ctx, processes[name]); err != nil {
@@ -117,14 +117,15 @@ func (b *bench) launchAdmitters(ctx context.Context) (map[string]*process, error
 	return processes, nil
 }
 
-// publishNoop makes the certificate and the configuration of the no-op
-// webhook, like those of Dogear's, and returns where it has to listen.
-func (b *bench) publishNoop(ctx context.Context) (string, error) {
+// publishNoop makes the certificate and the configuration of a no-op webhook
+// for the objects of a contender, like those of Dogear's, and returns where it
+// has to listen.
+func (b *bench) publishNoop(ctx context.Context, contender string) (string, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return "", err
 	}
-	namespace := namespaceOf(subject.Noop)
+	namespace := namespaceOf(contender)
 	manager := &cert.Manager{
 		Client: b.admin, Names: []string{"127.0.0.1"},
 		Secret: types.NamespacedName{Namespace: namespace, Name: subject.CertificateSecret},
@@ -133,9 +134,9 @@ func (b *bench) publishNoop(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rule := webhook.Rule{Resource: certificates, Namespaced: true, LabelSelector: onlyFor(subject.Noop)}
+	rule := webhook.Rule{Resource: certificates, Namespaced: true, LabelSelector: onlyFor(contender)}
 	configuration, err := webhook.Configuration([]webhook.Rule{rule}, webhook.ConfigOptions{
-		Name: "noop.bench", Domain: "noop." + subject.Domain, CABundle: bundle.CABundle(),
+		Name: contender + "." + subject.Domain, Domain: "noop." + subject.Domain, CABundle: bundle.CABundle(),
 		URL: "https://" + address + "/admit", ServiceAccounts: []string{"system:serviceaccount:" + namespace + ":subject"},
 	})
 	if err != nil {
@@ -174,7 +175,7 @@ func (b *bench) admitInTurn(ctx context.Context, updates bool, round, first, n i
 				return nil, err
 			}
 			got.cpu = ms(after-busy[name]) / float64(n)
-			if got.rss, err = residentMiB(p.cmd.Process.Pid); err != nil {
+			if got.rss, err = p.memory(); err != nil {
 				return nil, err
 			}
 		}

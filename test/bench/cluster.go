@@ -45,7 +45,7 @@ func (b *bench) start(ctx context.Context) error {
 		return err
 	}
 	b.kubeconfigs = map[string]string{}
-	for _, name := range []string{subject.Dogear, subject.Bare, subject.Noop} {
+	for _, name := range []string{subject.Dogear, subject.Bare, subject.Noop, bareNoop} {
 		config, err := b.cp.ServiceAccountConfig(ctx, namespaceOf(name), "subject", rightsOf(name))
 		if err != nil {
 			return err
@@ -71,6 +71,11 @@ func rightsOf(name string) rig.Rights {
 	switch name {
 	case subject.Bare:
 		return rig.Rights{Cluster: []rbacv1.PolicyRule{objects}}
+	case bareNoop:
+		return rig.Rights{
+			Cluster:    []rbacv1.PolicyRule{objects},
+			Namespaced: map[string][]rbacv1.PolicyRule{namespaceOf(name): {secrets}},
+		}
 	case subject.Noop:
 		return rig.Rights{Namespaced: map[string][]rbacv1.PolicyRule{namespaceOf(name): {secrets}}}
 	}

@@ -48,14 +48,17 @@ type Scenario struct {
 	Rounds int    `json:"rounds"`
 	Figures
 	// Ratios are medians of the ratios within each round.
-	RatioToCeiling *float64 `json:"ratioToCeiling"` // of rates
-	RatioToBare    *float64 `json:"ratioToBare"`    // of rates
-	CPURatioToBare *float64 `json:"cpuRatioToBare"`
-	// LatencyRatioToBare and LatencyRatioToNoop are of the p50.
-	LatencyRatioToBare *float64 `json:"latencyRatioToBare"`
-	LatencyRatioToNoop *float64 `json:"latencyRatioToNoop"`
+	// Those without a name are of rates, those of latency of the p50.
+	RatioToCeiling         *float64 `json:"ratioToCeiling"`
+	RatioToBare            *float64 `json:"ratioToBare"`
+	RatioToBareNoop        *float64 `json:"ratioToBareNoop"`
+	CPURatioToBare         *float64 `json:"cpuRatioToBare"`
+	CPURatioToBareNoop     *float64 `json:"cpuRatioToBareNoop"`
+	LatencyRatioToBare     *float64 `json:"latencyRatioToBare"`
+	LatencyRatioToBareNoop *float64 `json:"latencyRatioToBareNoop"`
+	LatencyRatioToNoop     *float64 `json:"latencyRatioToNoop"`
 	// References are the figures of what Dogear is compared with: "bare",
-	// "ceiling", "noop" and "none".
+	// "bare-noop", "ceiling", "noop" and "none".
 	References map[string]*Figures `json:"references"`
 }
 

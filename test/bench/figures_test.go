@@ -86,9 +86,10 @@ func TestSummary(t *testing.T) {
 }
 
 func TestOrderGivesEachContenderEachPlace(t *testing.T) {
+	contenders := scenario{behindNoop: true}.contenders()
 	seen := map[string]map[int]bool{}
 	for round := range len(contenders) {
-		for at, name := range order(scenario{}, round) {
+		for at, name := range order(scenario{behindNoop: true}, round) {
 			if seen[name] == nil {
 				seen[name] = map[int]bool{}
 			}
@@ -101,12 +102,12 @@ func TestOrderGivesEachContenderEachPlace(t *testing.T) {
 		}
 	}
 	for round := range 4 {
-		got := order(scenario{share: 0.5}, round)
+		got := order(scenario{share: 0.5, behindNoop: true}, round)
 		if got[0] != ceiling || len(got) != len(contenders) {
 			t.Errorf("round %d at a share of the ceiling: %v", round, got)
 		}
 	}
-	if !slices.Equal(contenders, []string{"ceiling", "bare", "dogear"}) {
-		t.Errorf("order has changed its argument: %v", contenders)
+	if got := order(scenario{}, 0); !slices.Equal(got, []string{"ceiling", "bare", "dogear"}) {
+		t.Errorf("order of the first round: %v", got)
 	}
 }

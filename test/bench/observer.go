@@ -175,7 +175,7 @@ func handledBy(contender string, event []byte) bool {
 	if !ok {
 		return false
 	}
-	if contender == subject.Bare {
+	if contender != subject.Dogear {
 		return bytes.Contains(event, []byte(`"`+subject.BareHandled+`":"`+strconv.Itoa(generation)+`"`))
 	}
 	if !bytes.Contains(event, []byte(`"`+subject.DogearState+`":"Succeeded"`)) {

@@ -25,19 +25,22 @@ type process struct {
 	in      io.WriteCloser
 	answers *bufio.Reader
 	began   time.Time
+	webhook *process // a second process that belongs to it; nil: none
+	hurry   bool     // don't wait for connections that the API server keeps open
 }
 
 // stopLimit is how long a subject may take to stop.
 const stopLimit = 20 * time.Second
 
-// launch starts a subject from this binary. Its log is in the bench's folder.
-func (b *bench) launch(name string, args ...string) (*process, error) {
+// launch starts a subject of a contender from this binary. Its log is in the
+// bench's folder.
+func (b *bench) launch(kind, name string, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{name, "-kubeconfig", b.kubeconfigs[name], "-namespace", namespaceOf(name), "-selected", name, "-workers", fmt.Sprint(workers)}, args...)
-	p := &process{name: name, log: filepath.Join(b.dir, name+".log"), cmd: exec.Command(self, args...)}
+	args = append([]string{kind, "-kubeconfig", b.kubeconfigs[name], "-namespace", namespaceOf(name), "-selected", name, "-workers", fmt.Sprint(workers)}, args...)
+	p := &process{name: name, hurry: b.quick, log: filepath.Join(b.dir, name+"."+kind+".log"), cmd: exec.Command(self, args...)}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -107,9 +110,17 @@ func (p *process) stop() error {
 	if p == nil {
 		return nil
 	}
+	if err := p.webhook.stop(); err != nil {
+		return err
+	}
 	_ = p.in.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- p.cmd.Wait() }()
+	if p.hurry {
+		_ = p.cmd.Process.Kill()
+		<-ended // by the signal
+		return nil
+	}
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -127,7 +138,25 @@ func (p *process) cpu() (time.Duration, error) {
 	if p == nil {
 		return 0, nil
 	}
-	return cpuTime(p.cmd.Process.Pid)
+	also, err := p.webhook.cpu()
+	if err != nil {
+		return 0, err
+	}
+	own, err := cpuTime(p.cmd.Process.Pid)
+	return own + also, err
+}
+
+// memory is what the process takes now, in MiB.
+func (p *process) memory() (float64, error) {
+	if p == nil {
+		return 0, nil
+	}
+	also, err := p.webhook.memory()
+	if err != nil {
+		return 0, err
+	}
+	own, err := residentMiB(p.cmd.Process.Pid)
+	return own + also, err
 }
 
 // fatal is an error that no waiting mends.

@@ -21,7 +21,7 @@ func restart(ctx context.Context, b *bench, s scenario) (out Scenario, err error
 	}
 	samples := map[string][]sample{}
 	for round := range b.rounds {
-		for _, name := range contenders[1:] {
+		for _, name := range s.subjects() {
 			got, err := b.restartOne(ctx, s, name, round, n)
 			if err != nil {
 				return out, fmt.Errorf("round %d of %s: %w", round+1, name, err)
@@ -30,7 +30,7 @@ func restart(ctx context.Context, b *bench, s scenario) (out Scenario, err error
 			b.say("%s: round %d/%d: %-7s %s", s.name, round+1, b.rounds, name, got)
 		}
 	}
-	for _, name := range contenders[1:] {
+	for _, name := range s.subjects() {
 		if err := b.clear(ctx, namespaceOf(name)); err != nil {
 			return out, err
 		}
@@ -45,7 +45,7 @@ func (b *bench) settleAll(ctx context.Context, s scenario, n int) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, name := range contenders[1:] {
+	for _, name := range s.subjects() {
 		b.say("%s: settling %d objects of %s", s.name, n, name)
 		t := &turn{bench: b, contender: name, namespace: namespaceOf(name), n: n}
 		if err := t.settle(ctx); err != nil {
@@ -69,7 +69,7 @@ func (b *bench) restartOne(ctx context.Context, s scenario, name string, round, 
 	if err != nil {
 		return got, err
 	}
-	p, err := b.launch(name, flags...)
+	p, err := b.launch(name, name, flags...)
 	if err != nil {
 		return got, err
 	}
@@ -96,7 +96,7 @@ func (b *bench) restartOne(ctx context.Context, s scenario, name string, round, 
 	got.cpu, got.runs = ms(busy)/float64(n), float64(answer.Runs)
 	main, status, events := writesOf(after.Sub(written))
 	got.main, got.status, got.events = float64(main)/float64(n), float64(status)/float64(n), float64(events)/float64(n)
-	if got.rss, err = residentMiB(p.cmd.Process.Pid); err != nil {
+	if got.rss, err = p.memory(); err != nil {
 		return got, err
 	}
 	t := &turn{bench: b, contender: name, round: round}

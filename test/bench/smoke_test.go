@@ -100,6 +100,12 @@ func checkLoad(t *testing.T, s Scenario) {
 	if s.RatioToCeiling == nil || s.RatioToBare == nil || s.CPURatioToBare == nil || s.LatencyRatioToBare == nil || s.LatencyRatioToNoop != nil {
 		t.Errorf("%s: ratios are missing, or too many: %+v", s.Name, s)
 	}
+	if noop := s.References[bareNoop]; noop != nil && (s.RatioToBareNoop == nil || s.CPURatioToBareNoop == nil || s.LatencyRatioToBareNoop == nil) {
+		t.Errorf("%s: ratios to %s are missing: %+v", s.Name, bareNoop, s)
+	}
+	if behind := strings.HasPrefix(s.Name, "create") && s.Name != "create-no-webhook" || s.Name == "update"; behind != (s.References[bareNoop] != nil) {
+		t.Errorf("%s: has figures of %s: %v, want %v", s.Name, bareNoop, !behind, behind)
+	}
 	writes := Writes{Main: 1}
 	if s.Name == "retry-delete" {
 		writes = Writes{Main: 4, Events: 1}

@@ -27,10 +27,19 @@ func writeTable(w io.Writer, d *Document) error {
 			line(t, "", name, s.References[name])
 		}
 	}
-	fmt.Fprintln(t, "\t\nDOGEAR TO\tCEILING RATE\tBARE RATE\tBARE CPU\tBARE P50\tNOOP P50")
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(t, "\nDOGEAR TO\tCEILING: RATE\tBARE: RATE\tCPU\tP50\tBARE+NOOP: RATE\tCPU\tP50\tNOOP: P50")
 	for _, s := range d.Scenarios {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, number(s.RatioToCeiling, 2), number(s.RatioToBare, 2),
-			number(s.CPURatioToBare, 2), number(s.LatencyRatioToBare, 2), number(s.LatencyRatioToNoop, 2))
+		fmt.Fprint(t, s.Name)
+		for _, ratio := range []*float64{
+			s.RatioToCeiling, s.RatioToBare, s.CPURatioToBare, s.LatencyRatioToBare,
+			s.RatioToBareNoop, s.CPURatioToBareNoop, s.LatencyRatioToBareNoop, s.LatencyRatioToNoop,
+		} {
+			fmt.Fprint(t, "\t", number(ratio, 2))
+		}
+		fmt.Fprintln(t)
 	}
 	return t.Flush()
 }

@@ -21,7 +21,7 @@ func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 		return out, err
 	}
 	samples := map[string][]sample{}
-	for _, name := range contenders[1:] {
+	for _, name := range s.subjects() {
 		if b.quick {
 			break
 		}
@@ -51,14 +51,15 @@ func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 // at a share of the ceiling's rate, that must be known.
 func order(s scenario, round int) []string {
 	if s.share > 0 {
-		rest := slices.Clone(contenders[1:])
+		rest := s.subjects()
 		if round%2 == 1 {
 			slices.Reverse(rest)
 		}
 		return append([]string{ceiling}, rest...)
 	}
-	at := round % len(contenders)
-	return append(slices.Clone(contenders[at:]), contenders[:at]...)
+	all := s.contenders()
+	at := round % len(all)
+	return append(slices.Clone(all[at:]), all[:at]...)
 }
 
 // compare puts the figures of Dogear beside those of the references.
@@ -66,12 +67,15 @@ func compare(s scenario, rounds int, samples map[string][]sample) Scenario {
 	ours := samples[subject.Dogear]
 	out := Scenario{
 		Name: s.name, About: s.about, Rounds: rounds, Figures: *summary(ours),
-		RatioToCeiling:     ratio(ours, samples[ceiling], rateOf),
-		RatioToBare:        ratio(ours, samples[subject.Bare], rateOf),
-		CPURatioToBare:     ratio(ours, samples[subject.Bare], cpuOf),
-		LatencyRatioToBare: ratio(ours, samples[subject.Bare], p50Of),
-		LatencyRatioToNoop: ratio(ours, samples[subject.Noop], p50Of),
-		References:         map[string]*Figures{},
+		RatioToCeiling:         ratio(ours, samples[ceiling], rateOf),
+		RatioToBare:            ratio(ours, samples[subject.Bare], rateOf),
+		RatioToBareNoop:        ratio(ours, samples[bareNoop], rateOf),
+		CPURatioToBare:         ratio(ours, samples[subject.Bare], cpuOf),
+		CPURatioToBareNoop:     ratio(ours, samples[bareNoop], cpuOf),
+		LatencyRatioToBare:     ratio(ours, samples[subject.Bare], p50Of),
+		LatencyRatioToBareNoop: ratio(ours, samples[bareNoop], p50Of),
+		LatencyRatioToNoop:     ratio(ours, samples[subject.Noop], p50Of),
+		References:             map[string]*Figures{},
 	}
 	for name, of := range samples {
 		if name != subject.Dogear {
@@ -81,31 +85,58 @@ func compare(s scenario, rounds int, samples map[string][]sample) Scenario {
 	return out
 }
 
-// launchAll starts Dogear and the bare reconciler, and waits until both work.
+// launchAll starts the subjects of a scenario, and waits until their webhooks
+// are called.
 func (b *bench) launchAll(ctx context.Context, s scenario) (map[string]*process, error) {
 	processes := map[string]*process{}
 	if err := b.dropWebhooks(ctx); err != nil {
 		return processes, err
 	}
-	for _, name := range contenders[1:] {
-		flags, webhook := slices.Clone(s.flags), name == subject.Dogear && !s.withoutWebhook
-		if webhook {
-			address, err := freeAddress()
-			if err != nil {
-				return processes, err
-			}
-			flags = append(flags, "-webhook", address)
+	for _, name := range s.subjects() {
+		p, err := b.launchOne(ctx, s, name)
+		if p != nil {
+			processes[name] = p
 		}
-		p, err := b.launch(name, flags...)
 		if err != nil {
 			return processes, err
 		}
-		processes[name] = p
 	}
-	if s.withoutWebhook {
-		return processes, nil
+	for _, p := range processes {
+		var err error
+		switch {
+		case p.webhook != nil:
+			err = b.awaitWebhook(ctx, p.webhook)
+		case p.name == subject.Dogear && !s.withoutWebhook:
+			err = b.awaitWebhook(ctx, p)
+		}
+		if err != nil {
+			return processes, err
+		}
 	}
-	return processes, b.awaitWebhook(ctx, processes[subject.Dogear])
+	return processes, nil
+}
+
+func (b *bench) launchOne(ctx context.Context, s scenario, name string) (*process, error) {
+	switch {
+	case name == bareNoop:
+		p, err := b.launch(subject.Bare, name, s.flags...)
+		if err != nil {
+			return nil, err
+		}
+		address, err := b.publishNoop(ctx, name)
+		if err != nil {
+			return p, err
+		}
+		p.webhook, err = b.launch(subject.Noop, name, "-webhook", address)
+		return p, err
+	case name == subject.Dogear && !s.withoutWebhook:
+		address, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		return b.launch(name, name, append(slices.Clone(s.flags), "-webhook", address)...)
+	}
+	return b.launch(name, name, s.flags...)
 }
 
 func stopAll(processes map[string]*process) error {
@@ -191,7 +222,7 @@ func (t *turn) measured(ctx context.Context, s scenario, p *process) (got sample
 	got.latencies(t.waits())
 	main, status, events := writesOf(after.Sub(written))
 	got.main, got.status, got.events = float64(main)/n-float64(s.load.own), float64(status)/n, float64(events)/n
-	got.rss, err = residentMiB(p.cmd.Process.Pid)
+	got.rss, err = p.memory()
 	return got, err
 }
 

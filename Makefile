@@ -8,6 +8,15 @@ ARGS ?=
 # What to test.
 PKGS ?= ./...
 
+# tested runs the command $(1), go test, and says at the end which tests failed
+# and why: what comes before may be long, and some places show its end alone.
+tested = @$(info $(1))log=$$(mktemp) && trap 'rm -f "$$log"' EXIT && exec 4>&1 && \
+	code=$$({ { $(1) 2>&1 3>&- 4>&-; echo $$? >&3; } | tee "$$log" >&4; } 3>&1) && \
+	if [ "$$code" != 0 ]; then printf '\nWhat failed:\n' && $(failures) "$$log" | cut -c 1-400 | head -n 60; exit "$$code"; fi
+
+# failures picks the names of tests that failed, and of each the first messages.
+failures = awk '/^ *--- FAIL|^FAIL.|^panic:|^\# / { n = 0; print; next } /^ *[a-z0-9_]*_test\.go:[0-9]*:/ && n++ < 5'
+
 bin/dogear: FORCE
 	@$(GO) build -o bin/dogear ./cmd/dogear
 
@@ -25,10 +34,10 @@ helm: ## Build helm into bin/, once.
 	@sh test/controlplane/build.sh helm
 
 test: controlplane ## Run all tests, on a real control plane.
-	$(GO) test -timeout 30m $(ARGS) $(PKGS)
+	$(call tested,$(GO) test -timeout 30m $(ARGS) $(PKGS))
 
 race: controlplane ## The same under the race detector, which needs a C compiler.
-	CGO_ENABLED=1 $(GO) test -race -timeout 45m $(ARGS) $(PKGS)
+	$(call tested,CGO_ENABLED=1 $(GO) test -race -timeout 45m $(ARGS) $(PKGS))
 
 demo: controlplane build ## Show Dogear at work on an embedded control plane.
 	@bin/dogear demo $(ARGS)

@@ -220,7 +220,7 @@ func TestLeaderCutOff(t *testing.T) {
 	p := b.elected()
 	config, proxy := through(t, b.account("operator"))
 	op, err := controller.New(controller.Options{
-		Domain: b.domain, Namespace: b.namespace, Config: config,
+		Domain: b.domain, Namespace: b.namespace, Config: config, Log: rigtest.Log(b),
 		LeaderElection: true, LeaseDuration: p.LeaseDuration, RenewDeadline: p.RenewDeadline, RetryPeriod: p.RetryPeriod,
 	})
 	if err != nil {

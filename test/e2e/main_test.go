@@ -7,22 +7,23 @@ import (
 	"os"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-
+	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/dogear-dev/dogear/test/rig/rigtest"
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
 	if text := os.Getenv(programEnv); text != "" {
+		ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr))) // a file, of which a failed test shows the end
 		if err := runProgram(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
 	}
+	ctrl.SetLogger(logr.Discard()) // operators log into their own test
 	// The tests wait more than they work. -parallel goes before this.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)

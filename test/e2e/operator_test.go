@@ -53,7 +53,7 @@ type operator struct {
 // start runs an operator in the test's namespace until the test ends.
 func (b *bench) start(register func(handler.Registry), changes ...func(*controller.Options)) *operator {
 	b.Helper()
-	options := controller.Options{Domain: b.domain, Config: b.cp.AdminConfig(), Namespace: b.namespace}
+	options := controller.Options{Domain: b.domain, Config: b.cp.AdminConfig(), Namespace: b.namespace, Log: rigtest.Log(b)}
 	for _, change := range changes {
 		change(&options)
 	}

@@ -39,9 +39,9 @@ func Transition(h *Handler, due Due, previous storage.Record, o Outcome, now tim
 	switch o.State {
 	case storage.Waiting:
 		r.Attempts--
-		r.Next = now.Add(delay(o.After, defaultWait))
+		r.Next = notBefore(now.Add(delay(o.After, defaultWait)))
 	case storage.Retrying:
-		r.Next = now.Add(delay(o.After, h.Retry.backOff(due.Attempt, chance)))
+		r.Next = notBefore(now.Add(delay(o.After, h.Retry.backOff(due.Attempt, chance))))
 		if due.Last {
 			r.State, r.Next, r.Reason = storage.Failed, time.Time{}, ReasonLimit
 		}
@@ -50,6 +50,15 @@ func Transition(h *Handler, due Due, previous storage.Record, o Outcome, now tim
 		r.State, r.Next, r.Reason = storage.Failed, time.Time{}, ReasonTimeout
 	}
 	return r
+}
+
+// notBefore is the first whole millisecond that is not before t. A record keeps
+// no more: cut off, the next attempt would come too early.
+func notBefore(t time.Time) time.Time {
+	if whole := t.Truncate(time.Millisecond); whole.Before(t) {
+		return whole.Add(time.Millisecond)
+	}
+	return t
 }
 
 func delay(asked, otherwise time.Duration) time.Duration {

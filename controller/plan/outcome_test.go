@@ -64,6 +64,21 @@ func TestWhatAnOutcomeBecomes(t *testing.T) {
 	}
 }
 
+// An annotation holds whole milliseconds: the next attempt is due no earlier
+// than the handler asked for, also as read after a restart.
+func TestADelayIsNeverCutShort(t *testing.T) {
+	h := handler(create)
+	for _, o := range []plan.Outcome{{State: storage.Retrying, After: time.Second}, {State: storage.Waiting, After: time.Second}} {
+		for _, part := range []time.Duration{0, 1, 400 * time.Microsecond, 999_999} {
+			now := noon.Add(part)
+			r := plan.Transition(&h, plan.Due{Attempt: 1, Started: noon}, storage.Record{}, o, now, 0)
+			if late := r.Next.Sub(now) - time.Second; late < 0 || late >= time.Millisecond || !r.Next.Equal(r.Next.Truncate(time.Millisecond)) {
+				t.Errorf("%s after %s: next is %s, %s late", o.State, part, r.Next, late)
+			}
+		}
+	}
+}
+
 func TestBackOff(t *testing.T) {
 	next := func(r plan.Retry, attempt int, chance float64) time.Duration {
 		h := handler(create)

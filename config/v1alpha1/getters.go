@@ -33,7 +33,7 @@ func (d *Defaults) OnUpdate() bool {
 	if d == nil {
 		return false
 	}
-	for _, operation := range d.On {
+	for _, operation := range d.Operations {
 		if operation == DefaultsUpdate {
 			return true
 		}

@@ -21,7 +21,7 @@ type Handler struct {
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
-	On []Cause `json:"on"`
+	Causes []Cause `json:"causes"`
 	// Makes it due only by a change of these fields, such as spec.dnsNames,
 	// metadata.annotations['example.com/size'] or
 	// status.conditions[type=Ready].status. They may lie in status; of a list

@@ -148,7 +148,7 @@ type Defaults struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:XValidation:rule="'Create' in self",message="defaults are filled in at Create, or at Create and Update: add Create"
-	On []DefaultsOperation `json:"on,omitempty"`
+	Operations []DefaultsOperation `json:"operations,omitempty"`
 	// The values, in the shape of the object. Maps merge; lists and scalars are
 	// taken as a whole. Of metadata only labels and annotations can be filled
 	// in, and nothing in status.

@@ -39,7 +39,7 @@ func (p *pass) runDue(ctx context.Context) (skipped int, err error) {
 		}
 		p.ran[due.Index] = true
 		h := p.set.Handlers[due.Index]
-		if p.isBusy(h.Spec.ID) || !p.limiters[due.Index].acquire(p.key) {
+		if p.isBusy(h.Spec.ID) || !p.places[due.Index].acquire(ticket{p.kind, p.key}) {
 			skipped++
 			continue
 		}
@@ -75,17 +75,17 @@ func (p *pass) isBusy(id string) bool {
 
 // attempt runs one handler once and takes in what came of it.
 func (p *pass) attempt(ctx context.Context, h *selection.Handler, due plan.Due) error {
-	limiter := p.limiters[due.Index]
+	places := p.places[due.Index]
 	before, recorded := p.in.Marker.Record(h.Spec.ID)
 	if h.Spec.Claim {
 		if err := p.claim(ctx, due); err != nil {
-			limiter.release()
+			places.release()
 			return err
 		}
 	}
 	request := p.request(h, due)
 	began := p.clock.Now()
-	outcome, stopped := p.invoke(ctx, h, request, limiter)
+	outcome, stopped := p.invoke(ctx, h, request, places)
 	handlerDuration.WithLabelValues(h.Spec.ID).Observe(p.clock.Since(began).Seconds())
 	if stopped {
 		if h.Spec.Claim {
@@ -117,7 +117,7 @@ func (p *pass) unclaim(id string, before storage.Record, recorded bool) {
 // invoke runs the handler beside the pass, so that outcomes which are finished
 // already can be written while it takes its time. stopped tells that the
 // operator is stopping and the attempt doesn't count.
-func (p *pass) invoke(ctx context.Context, h *selection.Handler, request *handler.RawRequest, l *limiter) (o handler.Outcome, stopped bool) {
+func (p *pass) invoke(ctx context.Context, h *selection.Handler, request *handler.RawRequest, taken places) (o handler.Outcome, stopped bool) {
 	type end struct {
 		result handler.Result
 		err    error
@@ -143,7 +143,7 @@ func (p *pass) invoke(ctx context.Context, h *selection.Handler, request *handle
 			p.flush(ctx)
 		}
 	}
-	go func() { <-e.done; l.release() }()
+	go func() { <-e.done; taken.release() }()
 	p.mindBusy(h.Spec.ID, e.done)
 	if handler.Interrupted(ctx, e.err) {
 		return o, true

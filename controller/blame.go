@@ -75,7 +75,7 @@ func (p *pass) wouldRefuse(ctx context.Context, ops []operation) error {
 	ctx, cancel := writeContext(ctx)
 	defer cancel()
 	partial := &metav1.PartialObjectMetadata{}
-	partial.SetGroupVersionKind(p.set.Kind)
+	partial.SetGroupVersionKind(p.gvk)
 	partial.Namespace, partial.Name = p.key.Namespace, p.key.Name
 	return p.client.Patch(ctx, partial, client.RawPatch(types.JSONPatchType, body), client.DryRunAll, client.FieldOwner(fieldManager))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -39,11 +41,10 @@ const (
 
 // kind is what is needed to handle the objects of one kind.
 type kind struct {
-	set      *selection.Set
-	ids      []string // of set.Handlers
+	gvk      schema.GroupVersionKind
+	view     atomic.Pointer[view]
 	prefix   storage.Prefix
 	budget   storage.Budget
-	cached   client.Reader // shares its objects: never change them
 	client   client.Client // uncached
 	schemas  *schemas
 	recorder events.EventRecorder
@@ -54,9 +55,8 @@ type kind struct {
 	adopts   func(h *selection.Handler, created time.Time) bool
 	enqueue  func(reconcile.Request)
 	tracker  *tracker
-	limiters []*limiter // as set.Handlers
 	// subresource tells that status has its own endpoint.
-	subresource bool
+	subresource atomic.Bool
 
 	*memory
 }
@@ -66,11 +66,12 @@ func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.
 	if !k.leads() {
 		return reconcile.Result{RequeueAfter: lapsedWait}, nil
 	}
-	for _, l := range k.limiters {
-		l.begin(key)
-		defer l.end(key)
+	v := k.view.Load()
+	for _, l := range v.lines {
+		l.begin(ticket{k, key})
+		defer l.end(ticket{k, key})
 	}
-	u, wait, err := k.fetch(ctx, key)
+	u, wait, err := k.fetch(ctx, v.cached, key)
 	if err != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, err
 	}
@@ -79,24 +80,27 @@ func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.
 		return reconcile.Result{}, nil
 	}
 	p := &pass{
-		kind: k, key: key, seen: u, mem: k.of(key.NamespacedName, u.GetUID()),
+		kind: k, view: v, key: key, seen: u, mem: k.of(key.NamespacedName, u.GetUID()),
 		log: logr.FromContextOrDiscard(ctx),
 	}
 	after, err := p.run(ctx)
+	if err == nil && p.mem.refused == 0 {
+		p.mem.looked.Store(v.serial)
+	}
 	return reconcile.Result{RequeueAfter: after}, err
 }
 
 // fetch returns the object to look at; nil: there is none. wait says to come
 // back later: the cache has not seen the own last write yet.
-func (k *kind) fetch(ctx context.Context, key reconcile.Request) (u *unstructured.Unstructured, wait time.Duration, err error) {
+func (k *kind) fetch(ctx context.Context, cached client.Reader, key reconcile.Request) (u *unstructured.Unstructured, wait time.Duration, err error) {
 	u = k.empty()
-	err = k.cached.Get(ctx, key.NamespacedName, u)
+	err = cached.Get(ctx, key.NamespacedName, u)
 	mem := k.find(key.NamespacedName)
 	switch {
-	case apierrors.IsNotFound(err), err != nil && mem != nil && mem.held:
+	case apierrors.IsNotFound(err), err != nil && mem != nil && mem.held.Load():
 		// It may only have left the selection, with our finalizer on it, or lie
 		// in a namespace that the cache doesn't know.
-		if mem == nil || !mem.held {
+		if mem == nil || !mem.held.Load() {
 			return nil, 0, nil
 		}
 		u, err = k.get(ctx, key.NamespacedName)
@@ -116,7 +120,7 @@ func (k *kind) fetch(ctx context.Context, key reconcile.Request) (u *unstructure
 
 func (k *kind) empty() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(k.set.Kind)
+	u.SetGroupVersionKind(k.gvk)
 	return u
 }
 
@@ -134,7 +138,7 @@ func (k *kind) get(ctx context.Context, key types.NamespacedName) (*unstructured
 // managed reads which fields of an object were set under our name.
 func (k *kind) managed(ctx context.Context, key types.NamespacedName) (map[string]any, error) {
 	partial := &metav1.PartialObjectMetadata{}
-	partial.SetGroupVersionKind(k.set.Kind)
+	partial.SetGroupVersionKind(k.gvk)
 	if err := k.client.Get(ctx, key, partial); err != nil {
 		return nil, fmt.Errorf("read the managed fields of %s: %w", key, err)
 	}
@@ -168,7 +172,7 @@ func (k *kind) patch(ctx context.Context, key types.NamespacedName, body []byte,
 		return u, k.client.Patch(ctx, u, raw, client.FieldOwner(fieldManager))
 	}
 	partial := &metav1.PartialObjectMetadata{}
-	partial.SetGroupVersionKind(k.set.Kind)
+	partial.SetGroupVersionKind(k.gvk)
 	partial.Namespace, partial.Name = key.Namespace, key.Name
 	if err := k.client.Patch(ctx, partial, raw, client.FieldOwner(fieldManager)); err != nil {
 		return nil, err
@@ -187,7 +191,7 @@ func (p *pass) patchStatus(ctx context.Context, ops []operation) (*unstructured.
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
-	if !p.subresource {
+	if !p.subresource.Load() {
 		return p.patch(ctx, p.key.NamespacedName, body, true)
 	}
 	if !p.leads() {
@@ -208,15 +212,6 @@ func writeContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 }
 
-func (k *kind) handler(id string) *selection.Handler {
-	for _, h := range k.set.Handlers {
-		if h.Spec.ID == id {
-			return h
-		}
-	}
-	return nil
-}
-
 // of returns what is known of an object. One of the same name that it has
 // replaced is forgotten, with all that is counted of it.
 func (k *kind) of(key types.NamespacedName, uid types.UID) *object {
@@ -230,7 +225,7 @@ func (k *kind) of(key types.NamespacedName, uid types.UID) *object {
 func (k *kind) forget(key types.NamespacedName) {
 	if o := k.memory.forget(key); o != nil {
 		k.unblock(o)
-		k.tracker.note(k.ids, o, nil, k.clock.Now())
+		k.tracker.note(nil, o, nil, k.clock.Now())
 	}
 }
 
@@ -238,6 +233,7 @@ func (k *kind) forget(key types.NamespacedName) {
 func (k *kind) block(o *object) time.Duration {
 	if o.refused++; o.refused == reportRefusals {
 		blockedObjects.Inc()
+		k.tracker.block(o, true)
 	}
 	return min(time.Duration(float64(time.Second)*(1+k.chance()))<<min(o.refused-1, 6), maxBlocked)
 }
@@ -245,6 +241,7 @@ func (k *kind) block(o *object) time.Duration {
 func (k *kind) unblock(o *object) {
 	if o.refused >= reportRefusals {
 		blockedObjects.Dec()
+		k.tracker.block(o, false)
 		delete(o.reported, "refused")
 	}
 	o.refused = 0
@@ -265,7 +262,7 @@ func (k *kind) reportOnce(u *unstructured.Unstructured, topic, kind, reason, not
 
 // eventText keeps the texts of handlers for Secrets out of events.
 func (k *kind) eventText(text string) string {
-	if k.set.Kind.Group == "" && k.set.Kind.Kind == "Secret" {
+	if k.gvk.Group == "" && k.gvk.Kind == "Secret" {
 		return "see the log"
 	}
 	return text

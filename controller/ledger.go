@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,27 +27,50 @@ type ledger struct {
 
 const ledgerKey = "ledger.json"
 
-// openLedger reads the ledger, enters what is new and stores it. Without the
+// enterLedger reads the ledger, enters what is new and stores it. Without the
 // rights to do so there is only a warning, unless a handler depends on it.
-func (op *Operator) openLedger(ctx context.Context, sets []*selection.Set) (*ledger, error) {
-	l, err := op.syncLedger(ctx, func(l *ledger) { l.enter(sets, op.options.Clock.Now()) })
+func (op *Operator) enterLedger(ctx context.Context, sets []*selection.Set) error {
+	now := op.options.Clock.Now()
+	if l := op.ledger.Load(); l != nil && !l.clone().enter(sets, now) {
+		return nil
+	}
+	l, err := op.syncLedger(ctx, func(l *ledger) { l.enter(sets, now) })
 	if err == nil {
-		return l, nil
+		op.ledger.Store(l)
+		return nil
 	}
 	for _, set := range sets {
 		for _, h := range set.Handlers {
 			if h.Spec.Existing == handler.AdoptExisting {
-				return nil, fmt.Errorf("handler %q adopts older objects, but the ledger that tells which are older cannot be kept: %w", h.Spec.ID, err)
+				return fmt.Errorf("handler %q adopts older objects, but the ledger that tells which are older cannot be kept: %w", h.Spec.ID, err)
 			}
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	op.options.Log.Info("The ledger cannot be kept: if a later release has no handlers for a kind any more, it won't release its finalizers by itself", "error", err.Error())
 	l = &ledger{Handlers: map[string]time.Time{}}
-	l.enter(sets, op.options.Clock.Now())
-	return l, nil
+	l.enter(sets, now)
+	op.ledger.Store(l)
+	return nil
+}
+
+// strike takes handlers off the ledger that are no more, and a kind that none
+// of them is left for.
+func (op *Operator) strike(ctx context.Context, gvk schema.GroupVersionKind, removal Removal) error {
+	l, err := op.syncLedger(ctx, func(l *ledger) {
+		for _, id := range removal.IDs {
+			delete(l.Handlers, id)
+		}
+		if removal.All {
+			l.Kinds = slices.DeleteFunc(l.Kinds, func(name string) bool { return name == kindName(gvk) })
+		}
+	})
+	if err == nil {
+		op.ledger.Store(l)
+	}
+	return err
 }
 
 // syncLedger changes the stored ledger; nothing is written without a change.
@@ -94,17 +118,25 @@ func (op *Operator) syncLedger(ctx context.Context, change func(*ledger)) (*ledg
 	}
 }
 
-func (l *ledger) enter(sets []*selection.Set, now time.Time) {
+func (l *ledger) clone() *ledger {
+	return &ledger{Handlers: maps.Clone(l.Handlers), Kinds: slices.Clone(l.Kinds)}
+}
+
+// enter adds what is not there, and tells whether there was anything.
+func (l *ledger) enter(sets []*selection.Set, now time.Time) (entered bool) {
 	for _, set := range sets {
 		for _, h := range set.Handlers {
 			if _, ok := l.Handlers[h.Spec.ID]; !ok {
 				l.Handlers[h.Spec.ID] = now.UTC().Truncate(time.Second)
+				entered = true
 			}
 			if name := kindName(set.Kind); h.Spec.On&handler.Delete != 0 && !slices.Contains(l.Kinds, name) {
 				l.Kinds = append(l.Kinds, name)
+				entered = true
 			}
 		}
 	}
+	return entered
 }
 
 func kindName(k schema.GroupVersionKind) string { return k.Kind + "." + k.Version + "." + k.Group }
@@ -115,17 +147,11 @@ func (l *ledger) adopts(h *selection.Handler, created time.Time) bool {
 	return h.Spec.Existing == handler.AdoptExisting && created.Before(l.Handlers[h.Spec.ID])
 }
 
-// forgotten lists the kinds with finalizers that no handler is registered for.
-func (l *ledger) forgotten(sets []*selection.Set) []schema.GroupVersionKind {
-	known := map[string]bool{}
-	for _, set := range sets {
-		if len(set.Handlers) > 0 {
-			known[set.Kind.GroupKind().String()] = true // in whatever version: it is the same objects
-		}
-	}
+// forgotten lists the kinds with finalizers that are not known any more.
+func (l *ledger) forgotten(known map[schema.GroupKind]bool) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, name := range l.Kinds {
-		if kind, _ := schema.ParseKindArg(name); kind != nil && !known[kind.GroupKind().String()] {
+		if kind, _ := schema.ParseKindArg(name); kind != nil && !known[kind.GroupKind()] {
 			out = append(out, *kind)
 		}
 	}

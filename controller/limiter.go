@@ -7,59 +7,78 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// limiter bounds on how many objects one handler runs at the same time. Who
-// finds it full doesn't wait, and so holds no worker: its object stands in
-// line and is enqueued again when there is a place for it.
-type limiter struct {
-	mu       sync.Mutex
-	free     int
-	waiting  []reconcile.Request        // in line, each once
-	queued   map[reconcile.Request]bool // those in waiting
-	reserved map[reconcile.Request]bool // have a place and are enqueued
-	active   map[reconcile.Request]bool // a worker looks at them
-	enqueue  func(reconcile.Request)
+// ticket is an object that wants a place.
+type ticket struct {
+	kind *kind
+	key  reconcile.Request
 }
 
-func newLimiter(limit int, enqueue func(reconcile.Request)) *limiter {
+// limiter bounds on how many objects something is done at the same time: one
+// handler, or all that share a gate. Who finds it full doesn't wait, and so
+// holds no worker: its object stands in line and is enqueued again when there
+// is a place for it.
+type limiter struct {
+	mu       sync.Mutex
+	capacity int
+	free     int // negative: more run than may now
+	waiting  []ticket
+	queued   map[ticket]bool // those in waiting
+	reserved map[ticket]bool // have a place and are enqueued
+	active   map[ticket]int  // workers that look at them
+	enqueue  func(ticket)
+}
+
+func newLimiter(capacity int, enqueue func(ticket)) *limiter {
 	return &limiter{
-		free: limit, enqueue: enqueue,
-		queued: map[reconcile.Request]bool{}, reserved: map[reconcile.Request]bool{}, active: map[reconcile.Request]bool{},
+		capacity: capacity, free: capacity, enqueue: enqueue,
+		queued: map[ticket]bool{}, reserved: map[ticket]bool{}, active: map[ticket]int{},
 	}
 }
 
+// resize changes how many places there are to what capacity says.
+func (l *limiter) resize(capacity func() int) {
+	l.mu.Lock()
+	now := capacity()
+	l.free += now - l.capacity
+	l.capacity = now
+	l.handOut()
+}
+
 // begin says that a worker starts to look at an object.
-func (l *limiter) begin(key reconcile.Request) {
+func (l *limiter) begin(t ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.active[key] = true
+	l.active[t]++
 }
 
 // end says that it has looked. A place that it had and didn't take, as the
 // object is gone or has nothing to do there any more, is the next one's.
-func (l *limiter) end(key reconcile.Request) {
+func (l *limiter) end(t ticket) {
 	l.mu.Lock()
-	delete(l.active, key)
-	if l.reserved[key] {
-		delete(l.reserved, key)
+	if l.active[t]--; l.active[t] <= 0 {
+		delete(l.active, t)
+	}
+	if l.reserved[t] {
+		delete(l.reserved, t)
 		l.free++
 	}
 	l.handOut()
 }
 
 // acquire takes a place, or has the object stand in line.
-func (l *limiter) acquire(key reconcile.Request) bool {
+func (l *limiter) acquire(t ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.reserved[key]:
-		delete(l.reserved, key)
+	case l.reserved[t]:
+		delete(l.reserved, t)
 		return true
 	case l.free > 0:
 		l.free--
 		return true
-	case !l.queued[key]:
-		l.queued[key] = true
-		l.waiting = append(l.waiting, key)
+	case !l.queued[t]:
+		l.queued[t] = true
+		l.waiting = append(l.waiting, t)
 	}
 	return false
 }
@@ -74,21 +93,41 @@ func (l *limiter) release() {
 // handOut gives free places to those in line, and unlocks. One that a worker
 // looks at could not take its place before that ends, which may take long.
 func (l *limiter) handOut() {
-	var next []reconcile.Request
+	var next []ticket
 	for i := 0; i < len(l.waiting) && l.free > 0; {
-		key := l.waiting[i]
-		if l.active[key] {
+		t := l.waiting[i]
+		if l.active[t] > 0 {
 			i++
 			continue
 		}
 		l.free--
 		l.waiting = slices.Delete(l.waiting, i, i+1)
-		delete(l.queued, key)
-		l.reserved[key] = true
-		next = append(next, key)
+		delete(l.queued, t)
+		l.reserved[t] = true
+		next = append(next, t)
 	}
 	l.mu.Unlock()
-	for _, key := range next {
-		l.enqueue(key)
+	for _, t := range next {
+		l.enqueue(t)
+	}
+}
+
+// places are the limiters that one attempt needs a place of each of.
+type places []*limiter
+
+// acquire takes a place of each or none.
+func (p places) acquire(t ticket) bool {
+	for i, l := range p {
+		if !l.acquire(t) {
+			p[:i].release()
+			return false
+		}
+	}
+	return true
+}
+
+func (p places) release() {
+	for _, l := range p {
+		l.release()
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-func requestFor(name string) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+func ticketOf(name string) ticket {
+	return ticket{key: reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}}
 }
 
 // look is a worker's look at an object that wants a place.
 func look(l *limiter, name string) bool {
-	l.begin(requestFor(name))
-	defer l.end(requestFor(name))
-	return l.acquire(requestFor(name))
+	l.begin(ticketOf(name))
+	defer l.end(ticketOf(name))
+	return l.acquire(ticketOf(name))
 }
 
 func TestLimiterServesInTurn(t *testing.T) {
 	var enqueued []string
-	l := newLimiter(1, func(key reconcile.Request) { enqueued = append(enqueued, key.Name) })
+	l := newLimiter(1, func(t ticket) { enqueued = append(enqueued, t.key.Name) })
 	if !look(l, "a") || look(l, "b") || look(l, "c") || look(l, "b") {
 		t.Fatal("one place is for one")
 	}
@@ -40,13 +40,13 @@ func TestLimiterServesInTurn(t *testing.T) {
 
 func TestLimiterPassesOnAPlaceThatNobodyTakes(t *testing.T) {
 	var enqueued []string
-	l := newLimiter(1, func(key reconcile.Request) { enqueued = append(enqueued, key.Name) })
+	l := newLimiter(1, func(t ticket) { enqueued = append(enqueued, t.key.Name) })
 	look(l, "a")
 	look(l, "gone")
 	look(l, "c")
 	l.release()
-	l.begin(requestFor("gone"))
-	l.end(requestFor("gone")) // without a wish for a place
+	l.begin(ticketOf("gone"))
+	l.end(ticketOf("gone")) // without a wish for a place
 	if want := []string{"gone", "c"}; !slices.Equal(enqueued, want) {
 		t.Errorf("enqueued %v, want %v", enqueued, want)
 	}
@@ -57,10 +57,10 @@ func TestLimiterPassesOnAPlaceThatNobodyTakes(t *testing.T) {
 
 func TestLimiterKeepsNoPlaceForWhoIsBusyElsewhere(t *testing.T) {
 	var enqueued []string
-	l := newLimiter(1, func(key reconcile.Request) { enqueued = append(enqueued, key.Name) })
+	l := newLimiter(1, func(t ticket) { enqueued = append(enqueued, t.key.Name) })
 	look(l, "a")
-	l.begin(requestFor("busy"))
-	l.acquire(requestFor("busy")) // and goes on with other handlers
+	l.begin(ticketOf("busy"))
+	l.acquire(ticketOf("busy")) // and goes on with other handlers
 	look(l, "c")
 	l.release()
 	if want := []string{"c"}; !slices.Equal(enqueued, want) {
@@ -70,8 +70,56 @@ func TestLimiterKeepsNoPlaceForWhoIsBusyElsewhere(t *testing.T) {
 		t.Error("c has no place")
 	}
 	l.release()
-	l.end(requestFor("busy"))
+	l.end(ticketOf("busy"))
 	if want := []string{"c", "busy"}; !slices.Equal(enqueued, want) || !look(l, "busy") {
 		t.Errorf("enqueued %v, want %v", enqueued, want)
+	}
+}
+
+func TestLimiterIsResized(t *testing.T) {
+	var enqueued []string
+	l := newLimiter(2, func(t ticket) { enqueued = append(enqueued, t.key.Name) })
+	to := func(n int) func() int { return func() int { return n } }
+	if !look(l, "a") || !look(l, "b") {
+		t.Fatal("two places are for two")
+	}
+	l.resize(to(0))
+	if look(l, "c") {
+		t.Error("no place is for none")
+	}
+	l.release()
+	l.release()
+	if len(enqueued) > 0 {
+		t.Errorf("enqueued %v while there was no place", enqueued)
+	}
+	l.resize(to(1))
+	if look(l, "d") || !look(l, "c") {
+		t.Error("the first in line has no place")
+	}
+	if want := []string{"c"}; !slices.Equal(enqueued, want) {
+		t.Errorf("enqueued %v, want %v", enqueued, want)
+	}
+}
+
+func TestWhoFindsOnlyOneOfTwoPlacesTakesNone(t *testing.T) {
+	var enqueued []string
+	note := func(t ticket) { enqueued = append(enqueued, t.key.Name) }
+	handler, gate := newLimiter(1, note), newLimiter(0, note)
+	both := places{handler, gate}
+	for _, name := range []string{"a", "b"} {
+		handler.begin(ticketOf(name))
+		gate.begin(ticketOf(name))
+		if both.acquire(ticketOf(name)) {
+			t.Errorf("%s passed a closed gate", name)
+		}
+		gate.end(ticketOf(name))
+		handler.end(ticketOf(name))
+	}
+	gate.resize(func() int { return 1 })
+	if want := []string{"a"}; !slices.Equal(enqueued, want) {
+		t.Errorf("enqueued %v, want %v", enqueued, want)
+	}
+	if !both.acquire(ticketOf("a")) {
+		t.Error("no place behind an open gate")
 	}
 }

@@ -1,7 +1,10 @@
 package controller
 
 import (
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -46,10 +49,14 @@ type object struct {
 	// refused counts the writes in a row that the server refused.
 	refused int
 	// held tells that the object carried our finalizer when last seen.
-	held bool
+	held atomic.Bool
+	// looked is the serial of the view that the last complete pass went by.
+	looked atomic.Int64
 	// reported are events that need not be repeated.
 	reported map[string]bool
-	states   []storage.State
+	// states are where the handlers (ids) stood at the last look.
+	states []storage.State
+	ids    []string
 }
 
 // run is one attempt that has ended.
@@ -92,6 +99,16 @@ func (m *memory) forget(key types.NamespacedName) *object {
 	o := m.objects[key]
 	delete(m.objects, key)
 	return o
+}
+
+// forgetAll drops what is known of all objects, with all that is counted.
+func (k *kind) forgetAll() {
+	k.memory.mu.Lock()
+	keys := slices.Collect(maps.Keys(k.memory.objects))
+	k.memory.mu.Unlock()
+	for _, key := range keys {
+		k.forget(key)
+	}
 }
 
 // wroteVersion notes an own write.

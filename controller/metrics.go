@@ -5,10 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/dogear-dev/dogear/storage"
 )
 
 // The metric vectors of all operators in the process. Nothing is labelled by
@@ -46,60 +43,6 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(handlerRuns, handlerDuration, objectStates, writes, statusFallbacks, blockedObjects, pending)
-}
-
-// tracker knows since when objects are unfinished.
-type tracker struct {
-	mu   sync.Mutex
-	open map[types.UID]time.Time
-}
-
-func newTracker() *tracker {
-	t := &tracker{open: map[types.UID]time.Time{}}
-	pending.add(t)
-	return t
-}
-
-// note brings the gauges up to date with where the handlers stand on o.
-func (t *tracker) note(ids []string, o *object, states []storage.State, now time.Time) {
-	open := false
-	for i, id := range ids {
-		before, after := storage.State(""), storage.State("")
-		if i < len(o.states) {
-			before = o.states[i]
-		}
-		if i < len(states) {
-			after = states[i]
-		}
-		open = open || (after != "" && !after.Finished())
-		if before == after {
-			continue
-		}
-		if before != "" {
-			objectStates.WithLabelValues(id, string(before)).Dec()
-		}
-		if after != "" {
-			objectStates.WithLabelValues(id, string(after)).Inc()
-		}
-	}
-	o.states = states
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, ok := t.open[o.uid]; !open {
-		delete(t.open, o.uid)
-	} else if !ok {
-		t.open[o.uid] = now
-	}
-}
-
-func (t *tracker) oldest(now time.Time) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var longest time.Duration
-	for _, since := range t.open {
-		longest = max(longest, now.Sub(since))
-	}
-	return longest
 }
 
 // pendingCollector reports the oldest over all operators of the process.

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,8 +22,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/dogear-dev/dogear/controller/handler"
-	"github.com/dogear-dev/dogear/controller/selection"
 	"github.com/dogear-dev/dogear/storage"
+	"github.com/dogear-dev/dogear/webhook"
 )
 
 // Operator runs handlers on objects. It is made by New.
@@ -30,13 +32,21 @@ type Operator struct {
 	prefix        storage.Prefix
 	registrations []handler.Registration
 
-	// Set by Start.
+	declaring  sync.Mutex
+	declared   *declared     // nil: nothing yet
+	redeclared chan struct{} // closed when declared is another
+	admission  *webhook.Admission
+	gates      gates
+	fleet      fleet
+	tracker    *tracker
+	ledger     atomic.Pointer[ledger]
+
+	// Set by connect.
 	config    *rest.Config
 	manager   manager.Manager
 	client    client.Client // uncached
 	discovery discovery.DiscoveryInterface
 	schemas   *schemas
-	tracker   *tracker
 	username  string
 	lease     *lease // nil: no leader election
 	fence     atomic.Int64
@@ -53,7 +63,11 @@ func New(options Options) (*Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Operator{options: options, prefix: prefix}, nil
+	return &Operator{
+		options: options, prefix: prefix, tracker: newTracker(), redeclared: make(chan struct{}),
+		admission: &webhook.Admission{Prefix: prefix, Budget: options.Budget, Log: options.Log.WithName("webhook")},
+		fleet:     fleet{kinds: map[schema.GroupKind]*running{}},
+	}, nil
 }
 
 // Add implements handler.Registry; use handler.Register.
@@ -69,34 +83,55 @@ func (op *Operator) name() string { return string(op.prefix) }
 // ended, within Options.GracePeriod. It fails at once where a registration
 // cannot be used, and when the Lease is lost: end the process then.
 func (op *Operator) Start(ctx context.Context) error {
-	sets, err := selection.Compile(op.registrations, op.options.Scheme, op.options.IgnoreAnnotations)
-	if err != nil {
-		return err
-	}
-	if len(sets) == 0 {
-		return errors.New("no handler is registered: call handler.Register before Start")
-	}
-	for _, set := range sets {
-		for _, pair := range set.Shared() {
-			op.options.Log.Info("Two handlers write to the same place of status: the last to run replaces the other's payload", "kind", set.Kind.Kind, "handlers", pair)
+	if !op.options.Declared {
+		if err := op.declareRegistered(); err != nil {
+			return err
 		}
 	}
-	if err := op.connect(ctx); err != nil {
+	if _, err := op.Manager(ctx); err != nil {
 		return ignoreEnd(ctx, err)
 	}
-	op.tracker = newTracker()
+	pending.add(op.tracker)
 	defer pending.remove(op.tracker)
 	if op.options.Roles&RoleController != 0 {
-		if err := op.manager.Add(manager.RunnableFunc(func(ctx context.Context) error { return op.control(ctx, sets) })); err != nil {
+		if err := op.manager.Add(manager.RunnableFunc(op.control)); err != nil {
 			return fmt.Errorf("add the controller: %w", err)
 		}
 	}
 	if op.options.Webhook != nil {
-		if err := op.addWebhook(sets); err != nil {
+		if err := op.addWebhook(); err != nil {
 			return err
 		}
 	}
 	return op.manager.Start(ctx)
+}
+
+// declareRegistered declares what was registered by Add.
+func (op *Operator) declareRegistered() error {
+	if len(op.registrations) == 0 {
+		return errors.New("no handler is registered: call handler.Register before Start")
+	}
+	if err := op.Declare(Declaration{Registrations: op.registrations}); err != nil {
+		return err
+	}
+	for _, set := range op.declared.sets {
+		for _, pair := range set.Shared() {
+			op.options.Log.Info("Two handlers write to the same place of status: the last to run replaces the other's payload", "kind", set.Kind.Kind, "handlers", pair)
+		}
+	}
+	return nil
+}
+
+// Manager connects to the API server and returns the manager that the operator
+// runs in, for what is to run beside it: under its Lease, with its metrics and
+// probes. It is of use before Start.
+func (op *Operator) Manager(ctx context.Context) (manager.Manager, error) {
+	if op.manager == nil {
+		if err := op.connect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return op.manager, nil
 }
 
 // connect makes the clients.

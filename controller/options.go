@@ -62,6 +62,9 @@ type Options struct {
 	// HealthAddress is where /healthz and /readyz are served. Default: nowhere.
 	HealthAddress string
 
+	// Declared says that handlers come by Operator.Declare, also after Start.
+	Declared bool
+
 	// Webhook configures admission; nil: the operator has no webhook, and the
 	// controller does what admission would have done.
 	Webhook *Webhook

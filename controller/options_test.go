@@ -74,7 +74,7 @@ func TestAnotherVersionOfAKindIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	l := &ledger{Kinds: []string{"Widget.v1beta1.example.com", "Gone.v1.example.com", "Service.v1."}}
 	sets := []*selection.Set{{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, Handlers: []*selection.Handler{{}}}}
-	forgotten := l.forgotten(sets)
+	forgotten := l.forgotten((&declared{sets: sets}).known())
 	if len(forgotten) != 2 || forgotten[0].Kind != "Gone" || forgotten[1].Kind != "Service" {
 		t.Errorf("forgotten: %v", forgotten)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -18,6 +19,7 @@ import (
 // pass is one look at one object: find what is due, run it, write once.
 type pass struct {
 	*kind
+	*view
 	key reconcile.Request
 	log logr.Logger
 
@@ -145,7 +147,8 @@ func (p *pass) look() error {
 			p.now = merged(p.now, patch)
 		}
 	}
-	return p.decideOn(marker)
+	p.mem.unwritten = slices.DeleteFunc(p.mem.unwritten, func(r run) bool { return p.handler(r.id) == nil })
+	return p.decideOn(p.rid(marker))
 }
 
 // decideOn makes the input of the decision of a marker and the outcomes that
@@ -160,7 +163,7 @@ func (p *pass) decideOn(marker storage.Marker) error {
 		handlers[i].Resume = !p.mem.resumed[h.Spec.ID]
 		handlers[i].Adopt = p.adopts(h, created)
 	}
-	p.mem.held = object.Held
+	p.mem.held.Store(object.Held)
 	p.in = plan.Input{Object: object, Marker: marker, Handlers: handlers, Now: p.time()}
 	p.in.Marker = plan.Retried(p.in)
 	for i := range p.mem.unwritten {

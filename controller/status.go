@@ -162,7 +162,7 @@ func (p *pass) keeps(ctx context.Context, h *selection.Handler, payload any) boo
 	if h.Spec.Status.Target == handler.Annotation {
 		return false
 	}
-	published, err := p.schemas.of(ctx, p.set.Kind)
+	published, err := p.schemas.of(ctx, p.gvk)
 	if err != nil {
 		p.log.V(1).Info("The schema cannot be read: the server's reply must tell what it keeps", "error", err.Error())
 		return true
@@ -194,7 +194,7 @@ func (p *pass) toAnnotation(marker storage.Marker, h *selection.Handler, payload
 		statusFallbacks.Inc()
 		p.reportOnce(p.seen, "fallback/"+h.Spec.ID, normal, ReasonStatusFallback,
 			"The schema of %s does not keep the payload of handler %q in .status: it is in the annotation %s",
-			p.set.Kind.Kind, h.Spec.ID, p.prefix.Key(storage.KeyStatus))
+			p.gvk.Kind, h.Spec.ID, p.prefix.Key(storage.KeyStatus))
 	}
 	return marker.WithStatus(h.Spec.ID, text)
 }
@@ -205,7 +205,7 @@ func (p *pass) addCondition(ctx context.Context, items []statusItem, h *selectio
 	if h.Spec.Status.Condition == "" {
 		return items
 	}
-	published, err := p.schemas.of(ctx, p.set.Kind)
+	published, err := p.schemas.of(ctx, p.gvk)
 	if err != nil || !published.hasConditions() {
 		return items
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,56 +17,146 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/dogear-dev/dogear/controller/selection"
+	"github.com/dogear-dev/dogear/storage"
 )
 
-// sweepPage is the number of objects that a sweep reads at a time.
-const sweepPage = 500
+const (
+	// sweepPage is the number of objects that a sweep reads at a time.
+	sweepPage = 500
+	// sweepPause is the pause before a sweep that has failed is tried again.
+	sweepPause = time.Minute
+	// cleanPause is the first pause before it is looked whether objects are
+	// rid of what is removed, and maxCleanPause the longest.
+	cleanPause    = 250 * time.Millisecond
+	maxCleanPause = 15 * time.Second
+)
 
-// sweepPause is the pause before a sweep that has failed is tried again.
-const sweepPause = time.Minute
+// progress tells how far a removal has come.
+type progress struct {
+	duty duty // whose removal
+	left int
+	done bool
+	err  error
+}
 
-// sweep looks for objects that carry our finalizer outside of what is watched,
-// such as one that lost its label while nobody looked, and has it released.
-// Where everything is watched there is nothing to sweep.
-func (op *Operator) sweep(ctx context.Context, k *kind) {
-	if k.set.Labels() == nil && k.set.Namespaces() == nil {
-		return
+// note takes in how far a removal has come.
+func (r *running) note(p progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleaned = p
+}
+
+// Cleaned tells how many objects of a kind are left that are not rid of what
+// is declared as a removal, and whether none is: done. The error is what was
+// last in the way.
+func (op *Operator) Cleaned(gvk schema.GroupVersionKind) (left int, done bool, err error) {
+	op.fleet.mu.Lock()
+	r := op.fleet.kinds[gvk.GroupKind()]
+	op.fleet.mu.Unlock()
+	now, _ := op.current()
+	if r == nil || now == nil {
+		return 0, false, nil
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.cleaned
+	if want := now.duties()[gvk.GroupKind()]; p.duty.set == nil || want.set == nil || !p.duty.same(want) {
+		return 0, false, nil // not looked yet
+	}
+	return p.left, p.done, p.err
+}
+
+// sweep looks after objects outside of what is watched, and cleans those from
+// which something is to be removed, until that is done or ctx ends.
+func (op *Operator) sweep(ctx context.Context, r *running, d duty, v *view) {
+	pause := cleanPause
 	for ctx.Err() == nil {
-		err := op.sweepOnce(ctx, k)
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return
-		case apierrors.IsForbidden(err):
-			op.options.Log.Info("Without the right to list in all namespaces, objects outside of the selection are not checked for finalizers", "kind", k.set.Kind.Kind)
+		removing := !d.removal.empty()
+		if !removing && d.set.Labels() == nil && d.set.Namespaces() == nil {
+			return // all is watched
+		}
+		left, err := op.sweepOnce(ctx, r.kind, d, v)
+		if err == nil && left == 0 && removing {
+			err = op.strike(ctx, r.gvk, d.removal)
+		}
+		if ctx.Err() != nil {
 			return
 		}
-		op.options.Log.Error(err, "Objects outside of the selection cannot be checked for finalizers, will retry", "kind", k.set.Kind.Kind)
+		done := err == nil && left == 0
+		r.note(progress{duty: d, left: left, done: done, err: err})
+		switch {
+		case done:
+			return
+		case !removing && apierrors.IsForbidden(err):
+			op.options.Log.Info("Without the right to list in all namespaces, objects outside of the selection are not checked for finalizers", "kind", r.gvk.Kind)
+			return
+		case !removing && err == nil:
+			return // what is held has been enqueued
+		case !removing:
+			op.options.Log.Error(err, "Objects outside of the selection cannot be checked for finalizers, will retry", "kind", r.gvk.Kind)
+			pause = sweepPause
+		case err != nil:
+			op.options.Log.Error(err, "Objects cannot be cleaned of what is removed, will retry", "kind", r.gvk.Kind)
+		}
 		select {
 		case <-ctx.Done():
-		case <-op.options.Clock.After(sweepPause):
+		case <-op.options.Clock.After(pause):
 		}
+		pause = min(2*pause, maxCleanPause)
 	}
 }
 
-func (op *Operator) sweepOnce(ctx context.Context, k *kind) error {
-	return op.eachHeld(ctx, k.set.Kind, func(m *metav1.PartialObjectMetadata) error {
-		key := client.ObjectKeyFromObject(m)
-		if err := k.cached.Get(ctx, key, k.empty()); err == nil {
-			return nil // watched
+// sweepOnce enqueues what is to be looked at, and returns how much that is.
+func (op *Operator) sweepOnce(ctx context.Context, k *kind, d duty, v *view) (left int, err error) {
+	err = op.eachOurs(ctx, k.gvk, func(m *metav1.PartialObjectMetadata) error {
+		held := slices.Contains(m.Finalizers, op.prefix.Finalizer())
+		marked := !d.removal.empty() && op.carries(m, d.removal)
+		if !held && !marked {
+			return nil
 		}
-		k.of(key, m.UID).held = true
+		key := client.ObjectKeyFromObject(m)
+		known := k.find(key)
+		looked := known != nil && known.uid == m.UID && known.looked.Load() >= v.serial
+		if looked && !marked {
+			return nil
+		}
+		left++
+		if err := v.cached.Get(ctx, key, k.empty()); err != nil { // not watched
+			k.of(key, m.UID).held.Store(true)
+		}
 		k.enqueue(reconcile.Request{NamespacedName: key})
 		return nil
 	})
+	return left, err
+}
+
+// carries tells whether an object carries what is to be removed.
+func (op *Operator) carries(m *metav1.PartialObjectMetadata, removal Removal) bool {
+	marker, err := op.prefix.Read(m.Annotations)
+	if errors.Is(err, storage.ErrNewer) {
+		return false // to be left alone
+	}
+	if removal.All {
+		marker.Paused = false
+		return err != nil || !marker.IsZero()
+	}
+	return slices.ContainsFunc(removal.IDs, marker.Names)
+}
+
+// rid returns the marker without what is removed.
+func (p *pass) rid(marker storage.Marker) storage.Marker {
+	if p.removal.All {
+		return storage.Marker{Paused: marker.Paused}
+	}
+	return marker.Without(p.removal.IDs)
 }
 
 // releaseForgotten takes our finalizer off the objects of kinds that no
 // handler is registered for any more. What cannot be done now is tried again,
 // also at the next start.
-func (op *Operator) releaseForgotten(ctx context.Context, l *ledger, sets []*selection.Set) {
+func (op *Operator) releaseForgotten(ctx context.Context, known map[schema.GroupKind]bool) {
 	var group errgroup.Group
-	for _, kind := range l.forgotten(sets) {
+	for _, kind := range op.ledger.Load().forgotten(known) {
 		group.Go(func() error {
 			log := op.options.Log.WithValues("kind", kind.String())
 			pace := wait.Backoff{Duration: 5 * time.Second, Factor: 2, Steps: 7, Cap: 5 * time.Minute}
@@ -85,20 +176,25 @@ func (op *Operator) releaseForgotten(ctx context.Context, l *ledger, sets []*sel
 
 // forget releases the objects of a kind, and strikes it off the ledger.
 func (op *Operator) forget(ctx context.Context, kind schema.GroupVersionKind) error {
+	now, _ := op.current()
+	if now.known()[kind.GroupKind()] {
+		return nil // declared in the meantime
+	}
 	if err := op.release(ctx, kind); err != nil && !meta.IsNoMatchError(err) { // no kind, no objects
 		return err
 	}
-	_, err := op.syncLedger(ctx, func(l *ledger) {
-		l.Kinds = slices.DeleteFunc(l.Kinds, func(name string) bool { return name == kindName(kind) })
-	})
-	return err
+	return op.strike(ctx, kind, Removal{All: true})
 }
 
 // release runs a pass without handlers over every object that we hold.
 func (op *Operator) release(ctx context.Context, gvk schema.GroupVersionKind) error {
-	k := op.newKind(&selection.Set{Kind: gvk}, op.client, &ledger{})
+	k := op.newKind(gvk)
+	k.view.Store(op.newView(k, &selection.Set{Kind: gvk}, Removal{}, op.client))
 	left := 0
-	err := op.eachHeld(ctx, gvk, func(m *metav1.PartialObjectMetadata) error {
+	err := op.eachOurs(ctx, gvk, func(m *metav1.PartialObjectMetadata) error {
+		if !slices.Contains(m.Finalizers, op.prefix.Finalizer()) {
+			return nil
+		}
 		result, err := k.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 		if err != nil || result.RequeueAfter > 0 {
 			left++ // one that the server refuses holds up no other
@@ -111,8 +207,8 @@ func (op *Operator) release(ctx context.Context, gvk schema.GroupVersionKind) er
 	return err
 }
 
-// eachHeld calls f for every object of the kind that carries our finalizer.
-func (op *Operator) eachHeld(ctx context.Context, kind schema.GroupVersionKind, f func(*metav1.PartialObjectMetadata) error) error {
+// eachOurs calls f for every object of the kind that carries anything of ours.
+func (op *Operator) eachOurs(ctx context.Context, kind schema.GroupVersionKind, f func(*metav1.PartialObjectMetadata) error) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	for {
@@ -120,10 +216,16 @@ func (op *Operator) eachHeld(ctx context.Context, kind schema.GroupVersionKind, 
 			return err
 		}
 		for i := range list.Items {
-			if slices.Contains(list.Items[i].Finalizers, op.prefix.Finalizer()) {
-				if err := f(&list.Items[i]); err != nil {
-					return err
-				}
+			m := &list.Items[i]
+			ours := slices.Contains(m.Finalizers, op.prefix.Finalizer())
+			for key := range m.Annotations {
+				ours = ours || op.prefix.Owns(key)
+			}
+			if !ours {
+				continue
+			}
+			if err := f(m); err != nil {
+				return err
 			}
 		}
 		if list.Continue == "" {

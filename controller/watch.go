@@ -11,107 +11,122 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
-	runtimehandler "sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/dogear-dev/dogear/controller/selection"
 )
 
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
 // forever is longer than any process lives. A cache that cannot be filled, for
 // want of a right or of the kind itself, holds up its own kind alone.
 const forever = 100 * 365 * 24 * time.Hour
 
-// control runs the controllers of all kinds until ctx, which is that of the
-// Lease, ends.
-func (op *Operator) control(ctx context.Context, sets []*selection.Set) error {
+// control looks after all kinds until ctx, which is that of the Lease, ends.
+func (op *Operator) control(ctx context.Context) error {
 	if err := op.readFence(ctx); err != nil {
 		return ignoreEnd(ctx, err)
 	}
-	ledger, err := op.openLedger(ctx, sets)
+	first, err := op.firstDeclared(ctx)
 	if err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	if err := op.enterLedger(ctx, first.sets); err != nil {
 		return ignoreEnd(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	late := func() {} // called when a kind is served that was not at the start
 	if op.options.Webhook != nil {
-		publisher, err := op.newPublisher(sets)
+		publisher, err := op.newPublisher()
 		if err != nil {
 			return err
 		}
 		group.Go(func() error { return publisher.Run(ctx) })
 		late = func() {
 			if err := publisher.Publish(ctx); err != nil && ctx.Err() == nil {
-				op.options.Log.Error(err, "The webhook's configuration comes later for a kind that is new")
+				op.options.Log.Error(err, "The webhook's configuration comes later")
 			}
 		}
+		group.Go(func() error { op.republish(ctx, late); return nil })
 	}
-	for _, set := range sets {
-		if len(set.Handlers) > 0 {
-			group.Go(func() error { return op.watch(ctx, set, ledger, late) })
+	group.Go(func() error { return op.runKinds(ctx, late) })
+	group.Go(func() error { op.releaseForgotten(ctx, first.known()); return nil })
+	return group.Wait()
+}
+
+// firstDeclared waits until something is declared.
+func (op *Operator) firstDeclared(ctx context.Context) (*declared, error) {
+	for {
+		now, changed := op.current()
+		if now != nil {
+			return now, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-changed:
 		}
 	}
-	group.Go(func() error { op.releaseForgotten(ctx, ledger, sets); return nil })
-	return group.Wait()
+}
+
+// republish calls publish after each change of what is declared.
+func (op *Operator) republish(ctx context.Context, publish func()) {
+	for {
+		_, changed := op.current()
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			publish()
+		}
+	}
 }
 
 // watch handles the objects of one kind until ctx ends. A kind that the server
 // doesn't know yet is waited for.
-func (op *Operator) watch(ctx context.Context, set *selection.Set, ledger *ledger, late func()) error {
-	subresource, waited, err := op.awaitKind(ctx, set)
+func (op *Operator) watch(ctx context.Context, r *running, late func()) error {
+	waited, err := op.awaitKind(ctx, r)
 	if err != nil {
 		return ignoreEnd(ctx, err)
 	}
 	if waited {
 		late()
 	}
-	informers, err := op.newCache(set)
-	if err != nil {
-		return err
-	}
-	k := op.newKind(set, informers, ledger)
-	k.subresource = subresource
-	c, err := runtimecontroller.NewUnmanaged(op.name()+"/"+strings.ToLower(set.Kind.Kind), runtimecontroller.Options{
-		Reconciler:              k,
+	c, err := runtimecontroller.NewUnmanaged(op.name()+"/"+strings.ToLower(r.gvk.Kind), runtimecontroller.Options{
+		Reconciler:              r.kind,
 		MaxConcurrentReconciles: op.options.Workers,
 		SkipNameValidation:      new(true),
-		LogConstructor:          logOf(op.options.Log.WithValues("kind", set.Kind.Kind)),
+		LogConstructor:          logOf(op.options.Log.WithValues("kind", r.gvk.Kind)),
 		CacheSyncTimeout:        forever,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBlocked),
 	})
 	if err != nil {
-		return fmt.Errorf("set up the controller of %s: %w", set.Kind, err)
+		return fmt.Errorf("set up the controller of %s: %w", r.gvk, err)
 	}
-	ready := make(chan struct{})
-	if err := c.Watch(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		k.enqueue = q.Add
-		close(ready)
-		return nil
-	})); err != nil {
-		return err
-	}
-	if err := c.Watch(source.Kind(informers, k.empty(), &runtimehandler.TypedEnqueueRequestForObject[*unstructured.Unstructured]{}, predicate.TypedResourceVersionChangedPredicate[*unstructured.Unstructured]{})); err != nil {
+	queues := make(chan queue, 1)
+	if err := c.Watch(source.Func(func(_ context.Context, q queue) error { queues <- q; return nil })); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return informers.Start(ctx) })
 	group.Go(func() error { return c.Start(ctx) })
 	group.Go(func() error {
 		select {
-		case <-ready:
-			op.sweep(ctx, k)
+		case q := <-queues:
+			r.enqueue = q.Add
+			op.feed(ctx, r, q)
 		case <-ctx.Done():
 		}
 		return nil
 	})
-	return ignoreEnd(ctx, group.Wait())
+	err = group.Wait()
+	r.forgetAll()
+	return ignoreEnd(ctx, err)
 }
 
 func ignoreEnd(ctx context.Context, err error) error {
@@ -121,24 +136,24 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// awaitKind waits until the API server serves the kind, and tells whether it
-// has a status subresource.
-func (op *Operator) awaitKind(ctx context.Context, set *selection.Set) (subresource, waited bool, err error) {
+// awaitKind waits until the API server serves the kind.
+func (op *Operator) awaitKind(ctx context.Context, r *running) (waited bool, err error) {
 	err = wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(context.Context) (bool, error) {
-		mapping, e := op.manager.GetRESTMapper().RESTMapping(set.Kind.GroupKind(), set.Kind.Version)
-		if e == nil && mapping.GroupVersionKind.Kind != set.Kind.Kind {
-			return false, fmt.Errorf("handler %q: Kind is %q: the API server calls it %q", set.Handlers[0].Spec.ID, set.Kind.Kind, mapping.GroupVersionKind.Kind)
+		mapping, e := op.manager.GetRESTMapper().RESTMapping(r.gvk.GroupKind(), r.gvk.Version)
+		if e == nil && mapping.GroupVersionKind.Kind != r.gvk.Kind {
+			return false, fmt.Errorf("kind %q: the API server calls it %q", r.gvk.Kind, mapping.GroupVersionKind.Kind)
 		}
-		if e == nil {
-			subresource, e = hasStatus(op.discovery, mapping)
-		}
-		if e != nil && !waited {
-			waited = true
-			op.options.Log.Info("Waiting for the kind to be served: is its CRD installed?", "kind", set.Kind.String(), "error", e.Error())
+		if e != nil {
+			d, _ := r.todo()
+			r.note(progress{duty: d, done: meta.IsNoMatchError(e), err: e}) // no kind, no objects
+			if !waited {
+				waited = true
+				op.options.Log.Info("Waiting for the kind to be served: is its CRD installed?", "kind", r.gvk.String(), "error", e.Error())
+			}
 		}
 		return e == nil, nil
 	})
-	return subresource, waited, err
+	return waited, err
 }
 
 // hasStatus tells whether the kind has a status subresource.
@@ -155,37 +170,6 @@ func hasStatus(d discovery.DiscoveryInterface, mapping *meta.RESTMapping) (bool,
 	return false, nil
 }
 
-// newCache watches only what the handlers can select, and keeps no managedFields.
-func (op *Operator) newCache(set *selection.Set) (cache.Cache, error) {
-	mapping, err := op.manager.GetRESTMapper().RESTMapping(set.Kind.GroupKind(), set.Kind.Version)
-	if err != nil {
-		return nil, fmt.Errorf("find the resource of %s: %w", set.Kind, err)
-	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(set.Kind)
-	by := cache.ByObject{
-		Label:                 set.Labels(),
-		Transform:             stripManagedFields,
-		UnsafeDisableDeepCopy: new(true),
-	}
-	if names := set.Namespaces(); names != nil {
-		by.Namespaces = map[string]cache.Config{}
-		for _, name := range names {
-			by.Namespaces[name] = cache.Config{}
-		}
-	}
-	c, err := cache.New(op.config, cache.Options{
-		HTTPClient: op.manager.GetHTTPClient(),
-		Scheme:     op.options.Scheme,
-		Mapper:     mapperOf(mapping),
-		ByObject:   map[client.Object]cache.ByObject{u: by},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("set up the cache of %s: %w", set.Kind, err)
-	}
-	return c, nil
-}
-
 // stripManagedFields does to an unstructured object what
 // cache.TransformStripManagedFields does, which first decodes the entries.
 func stripManagedFields(object any) (any, error) {
@@ -193,14 +177,6 @@ func stripManagedFields(object any) (any, error) {
 		unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
 	}
 	return object, nil
-}
-
-// mapperOf knows one kind. A cache of several namespaces asks at every read,
-// and the manager's mapper takes longer than the read itself.
-func mapperOf(mapping *meta.RESTMapping) meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
-	m.AddSpecific(mapping.GroupVersionKind, mapping.Resource, mapping.Resource, mapping.Scope)
-	return m
 }
 
 // logOf is the log of one pass, with what is cheap to add.
@@ -213,22 +189,14 @@ func logOf(log logr.Logger) func(*reconcile.Request) logr.Logger {
 	}
 }
 
-func (op *Operator) newKind(set *selection.Set, cached client.Reader, ledger *ledger) *kind {
-	k := &kind{
-		set: set, prefix: op.prefix, budget: op.options.Budget,
-		cached: cached, client: op.client, schemas: op.schemas,
+func (op *Operator) newKind(gvk schema.GroupVersionKind) *kind {
+	return &kind{
+		gvk: gvk, prefix: op.prefix, budget: op.options.Budget,
+		client: op.client, schemas: op.schemas,
 		recorder: op.manager.GetEventRecorder(fieldManager),
-		clock:    op.options.Clock, chance: chance, fence: op.fence.Load, leads: op.lease.held, adopts: ledger.adopts,
+		clock:    op.options.Clock, chance: chance, fence: op.fence.Load, leads: op.lease.held,
+		adopts:  func(h *selection.Handler, created time.Time) bool { return op.ledger.Load().adopts(h, created) },
 		tracker: op.tracker, memory: newMemory(),
 		enqueue: func(reconcile.Request) {},
 	}
-	for _, h := range set.Handlers {
-		k.ids = append(k.ids, h.Spec.ID)
-		limit := h.Spec.Concurrency
-		if limit == 0 {
-			limit = max(1, op.options.Workers*3/4)
-		}
-		k.limiters = append(k.limiters, newLimiter(limit, func(key reconcile.Request) { k.enqueue(key) }))
-	}
-	return k
 }

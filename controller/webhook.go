@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -66,7 +66,7 @@ func (op *Operator) secretName() types.NamespacedName {
 }
 
 // addWebhook adds the server to the manager.
-func (op *Operator) addWebhook(sets []*selection.Set) error {
+func (op *Operator) addWebhook() error {
 	if op.options.Roles&RoleWebhook == 0 {
 		return nil
 	}
@@ -81,8 +81,9 @@ func (op *Operator) addWebhook(sets []*selection.Set) error {
 	if err != nil {
 		return err
 	}
+	op.admission.Own = op.controllerUsers()
 	server, err := webhook.NewServer(webhook.ServerOptions{
-		Addr: w.Address, Source: source, Admitter: op.admission(sets), Metrics: counts, Log: log, LameDuck: w.LameDuck,
+		Addr: w.Address, Source: source, Admitter: op.admission, Metrics: counts, Log: log, LameDuck: w.LameDuck,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the webhook: %w", err)
@@ -90,18 +91,16 @@ func (op *Operator) addWebhook(sets []*selection.Set) error {
 	if err := op.manager.AddReadyzCheck("webhook", server.Ready); err != nil {
 		return err
 	}
+	declared := func(*http.Request) error {
+		if now, _ := op.current(); now == nil {
+			return errors.New("what is to be handled is not known yet")
+		}
+		return nil
+	}
+	if err := op.manager.AddReadyzCheck("declared", declared); err != nil {
+		return err
+	}
 	return op.manager.Add(server)
-}
-
-func (op *Operator) admission(sets []*selection.Set) *webhook.Admission {
-	a := &webhook.Admission{
-		Prefix: op.prefix, Budget: op.options.Budget, Log: op.options.Log.WithName("webhook"),
-		Sets: map[schema.GroupVersionKind]*selection.Set{}, Own: op.controllerUsers(),
-	}
-	for _, set := range sets {
-		a.Sets[set.Kind] = set
-	}
-	return a
 }
 
 // controllerUsers are those whose writes admission lets pass.
@@ -114,7 +113,7 @@ func (op *Operator) controllerUsers() []string {
 }
 
 // newPublisher keeps the webhook's configuration and certificates.
-func (op *Operator) newPublisher(sets []*selection.Set) (*webhook.Publisher, error) {
+func (op *Operator) newPublisher() (*webhook.Publisher, error) {
 	names, err := op.options.Webhook.names(op.options.Namespace)
 	if err != nil {
 		return nil, err
@@ -127,7 +126,8 @@ func (op *Operator) newPublisher(sets []*selection.Set) (*webhook.Publisher, err
 			if err != nil {
 				return nil, err
 			}
-			rules, err := op.rules(sets)
+			now, _ := op.current()
+			rules, err := op.rules(now.sets)
 			if err != nil {
 				return nil, err
 			}

@@ -51,7 +51,7 @@ func (p *pass) write(ctx context.Context, marker storage.Marker, finalizer plan.
 // of the object, where that has no endpoint of its own.
 func (p *pass) current(marker storage.Marker) storage.Marker {
 	was, is := p.in.Object.Generation, p.seen.GetGeneration()
-	if p.subresource || was == is || marker.Handled == nil || marker.Handled.Generation != was || p.set.Rules.Digest(p.seen.Object) != marker.Handled.Essence {
+	if p.subresource.Load() || was == is || marker.Handled == nil || marker.Handled.Generation != was || p.set.Rules.Digest(p.seen.Object) != marker.Handled.Essence {
 		return marker
 	}
 	handled := *marker.Handled
@@ -140,7 +140,7 @@ func (p *pass) send(ctx context.Context, ops []operation, marker storage.Marker,
 	p.seen = reply
 	p.mem.known, p.mem.attempted = &marker, nil
 	p.found, p.basis = marker, reply.GetAnnotations()
-	p.mem.held = slices.Contains(reply.GetFinalizers(), p.prefix.Finalizer())
+	p.mem.held.Store(slices.Contains(reply.GetFinalizers(), p.prefix.Finalizer()))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -36,12 +37,30 @@ const (
 type Admission struct {
 	Prefix storage.Prefix
 	Budget storage.Budget
-	// Sets holds what is registered, by kind.
-	Sets map[schema.GroupVersionKind]*selection.Set
 	// Own lists the users whose writes pass untouched: the controllers'
 	// ServiceAccounts.
 	Own []string
 	Log logr.Logger
+
+	sets atomic.Pointer[map[schema.GroupVersionKind]*selection.Set]
+}
+
+// Declare sets what is registered, in place of what was. It may be called at
+// any time.
+func (a *Admission) Declare(sets []*selection.Set) {
+	byKind := make(map[schema.GroupVersionKind]*selection.Set, len(sets))
+	for _, set := range sets {
+		byKind[set.Kind] = set
+	}
+	a.sets.Store(&byKind)
+}
+
+// set returns what is registered for a kind; nil: nothing.
+func (a *Admission) set(kind schema.GroupVersionKind) *selection.Set {
+	if sets := a.sets.Load(); sets != nil {
+		return (*sets)[kind]
+	}
+	return nil
 }
 
 // review is one request on its way to an answer.
@@ -58,7 +77,7 @@ type review struct {
 // Admit implements Admitter. It never refuses a request.
 func (a *Admission) Admit(_ context.Context, request *admissionv1.AdmissionRequest) Answer {
 	kind := schema.GroupVersionKind(request.Kind)
-	set := a.Sets[kind]
+	set := a.set(kind)
 	switch {
 	case slices.Contains(a.Own, request.UserInfo.Username):
 		return allow(request, DecisionOwn)

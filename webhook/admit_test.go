@@ -50,10 +50,8 @@ func admissionOf(t testing.TB, specs []handler.Spec, defaults ...func(*unstructu
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Admission{Prefix: testPrefix, Sets: map[schema.GroupVersionKind]*selection.Set{}, Own: []string{"system:serviceaccount:ns:operator"}}
-	for _, set := range sets {
-		a.Sets[set.Kind] = set
-	}
+	a := &Admission{Prefix: testPrefix, Own: []string{"system:serviceaccount:ns:operator"}}
+	a.Declare(sets)
 	return a
 }
 

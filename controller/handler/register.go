@@ -20,12 +20,19 @@ type Registry interface {
 // Registration is a handler, or a function for defaults, without its type.
 type Registration struct {
 	Spec Spec
+	// Version, where it is not nil, is equal (==) for registrations of one ID
+	// that do the same, so that declaring it again disturbs nothing.
+	Version any
 	// Object is a new, empty object of the handler's type.
 	Object client.Object
 	// Run runs the handler; nil for defaults.
 	Run func(context.Context, *RawRequest) (Result, error)
 	// Selects is the predicate of the handler's author; nil: all.
 	Selects func(*unstructured.Unstructured) (bool, error)
+	// InNamespace tells whether the objects of a namespace count; nil: all.
+	InNamespace func(namespace string) (bool, error)
+	// Gate bounds the runs of all handlers that have the same one; nil: none.
+	Gate Gate
 	// Defaults returns the object with its defaults; nil for handlers.
 	Defaults func(*unstructured.Unstructured, Admission) (*unstructured.Unstructured, error)
 }
@@ -36,6 +43,16 @@ type RawRequest struct {
 	Old     *unstructured.Unstructured // nil: not known
 	Changes []Change
 	Info
+}
+
+// Gate bounds how many runs of handlers go on at once that share something,
+// such as an endpoint. Objects that find no place wait without holding a
+// worker, and no attempt is used up. A pointer that stays the same identifies it.
+type Gate interface {
+	// Capacity is how many may run now; 0: none.
+	Capacity() int
+	// OnChange has f called, from anywhere, after each change of Capacity.
+	OnChange(f func())
 }
 
 // RegisterOption adds to a registration what depends on the object's type.

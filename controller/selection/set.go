@@ -197,6 +197,11 @@ func (h *Handler) Selects(u *unstructured.Unstructured) (selected bool, err erro
 	if len(h.Spec.Namespaces) > 0 && !slices.Contains(h.Spec.Namespaces, u.GetNamespace()) {
 		return false, nil
 	}
+	if namespace := u.GetNamespace(); h.InNamespace != nil && namespace != "" {
+		if in, err := h.InNamespace(namespace); err != nil || !in {
+			return false, err
+		}
+	}
 	if !h.labels.Empty() && !h.labels.Matches(labels.Set(u.GetLabels())) {
 		return false, nil
 	}

@@ -1,0 +1,96 @@
+package controller
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/dogear-dev/dogear/controller/handler"
+	"github.com/dogear-dev/dogear/controller/selection"
+)
+
+// Declaration is all that an operator is to do.
+type Declaration struct {
+	Registrations []handler.Registration
+	// Removals is what objects have to be rid of, by kind. It stays declared
+	// until Operator.Cleaned says that they are.
+	Removals map[schema.GroupVersionKind]Removal
+	// Keep lists kinds whose finalizers stay though no handler is registered
+	// for them at present.
+	Keep []schema.GroupKind
+}
+
+// declared is a declaration that has been checked.
+type declared struct {
+	sets     []*selection.Set
+	removals map[schema.GroupVersionKind]Removal
+	keep     []schema.GroupKind
+}
+
+// Declare replaces all that the operator does, also while it runs: what is the
+// same goes on undisturbed. It may be called from anywhere. An error leaves
+// all as it was.
+func (op *Operator) Declare(d Declaration) error {
+	sets, err := selection.Compile(d.Registrations, op.options.Scheme, op.options.IgnoreAnnotations)
+	if err != nil {
+		return err
+	}
+	op.declaring.Lock()
+	defer op.declaring.Unlock()
+	op.declared = &declared{sets: sets, removals: d.Removals, keep: d.Keep}
+	op.admission.Declare(sets)
+	op.gates.keep(sets)
+	there := map[string]bool{}
+	for _, set := range sets {
+		for _, h := range set.Handlers {
+			there[h.Spec.ID] = true
+		}
+	}
+	op.tracker.retire(func(id string) bool { return there[id] })
+	close(op.redeclared)
+	op.redeclared = make(chan struct{})
+	return nil
+}
+
+// current returns what is declared, and a channel that closes when that is no
+// longer so.
+func (op *Operator) current() (*declared, <-chan struct{}) {
+	op.declaring.Lock()
+	defer op.declaring.Unlock()
+	return op.declared, op.redeclared
+}
+
+// duties returns what to do for each kind that the controller looks after.
+func (d *declared) duties() map[schema.GroupKind]duty {
+	duties := map[schema.GroupKind]duty{}
+	for _, set := range d.sets {
+		if len(set.Handlers) > 0 {
+			duties[set.Kind.GroupKind()] = duty{set: set}
+		}
+	}
+	for gvk, removal := range d.removals {
+		t, ok := duties[gvk.GroupKind()]
+		if !ok {
+			t.set = &selection.Set{Kind: gvk}
+		}
+		t.removal = Removal{IDs: slices.Sorted(slices.Values(removal.IDs)), All: removal.All && !ok}
+		duties[gvk.GroupKind()] = t
+	}
+	return duties
+}
+
+// known lists the kinds that handlers are declared for, in whatever version.
+func (d *declared) known() map[schema.GroupKind]bool {
+	known := map[schema.GroupKind]bool{}
+	for kind := range d.duties() {
+		known[kind] = true
+	}
+	for _, kind := range d.keep {
+		known[kind] = true
+	}
+	return known
+}
+
+// Counts tells on how many objects a handler stands where, as far as this
+// process has looked: it does as the leader.
+func (op *Operator) Counts(handlerID string) Counts { return op.tracker.of(handlerID) }

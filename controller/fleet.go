@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/dogear-dev/dogear/controller/selection"
+)
+
+// duty is what to do for the objects of one kind.
+type duty struct {
+	set     *selection.Set
+	removal Removal
+}
+
+// same tells whether nothing is to be done differently.
+func (d duty) same(other duty) bool {
+	return d.set.Kind == other.set.Kind && slices.EqualFunc(d.set.Handlers, other.set.Handlers, func(a, b *selection.Handler) bool {
+		return a == b || a.Version != nil && a.Version == b.Version && a.Spec.ID == b.Spec.ID
+	}) && d.removal.All == other.removal.All && slices.Equal(d.removal.IDs, other.removal.IDs)
+}
+
+// fleet is the kinds that are handled.
+type fleet struct {
+	mu    sync.Mutex
+	kinds map[schema.GroupKind]*running
+}
+
+// running is a kind that is handled, or was until lately.
+type running struct {
+	*kind
+	context context.Context //nolint:containedctx // that of all its passes
+	stop    context.CancelFunc
+	ended   chan struct{}
+
+	mu      sync.Mutex
+	duty    duty
+	changed chan struct{} // closed when duty is another
+	cleaned progress
+}
+
+// give has a kind do something else from now on.
+func (r *running) give(d duty) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.duty.same(d) {
+		return
+	}
+	r.duty = d
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *running) todo() (duty, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.duty, r.changed
+}
+
+func (r *running) stopped() bool { return r.context.Err() != nil }
+
+// runKinds starts, changes and stops kinds as they are declared, until ctx ends.
+func (op *Operator) runKinds(ctx context.Context, late func()) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for ctx.Err() == nil {
+		now, changed := op.current()
+		if err := op.enterLedger(ctx, now.sets); err != nil {
+			return ignoreEnd(ctx, err)
+		}
+		op.fleet.mu.Lock()
+		duties := now.duties()
+		for name, r := range op.fleet.kinds {
+			if d, ok := duties[name]; !ok || d.set.Kind != r.gvk { // or another version of the same objects
+				r.stop()
+			}
+		}
+		for name, d := range duties {
+			before := op.fleet.kinds[name]
+			if before != nil && !before.stopped() {
+				before.give(d)
+				continue
+			}
+			r := op.newRunning(ctx, d)
+			op.fleet.kinds[name] = r
+			group.Go(func() error {
+				defer close(r.ended)
+				if before != nil {
+					<-before.ended
+				}
+				return op.watch(r.context, r, late)
+			})
+		}
+		op.fleet.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+	return group.Wait()
+}
+
+func (op *Operator) newRunning(ctx context.Context, d duty) *running {
+	r := &running{kind: op.newKind(d.set.Kind), ended: make(chan struct{}), duty: d, changed: make(chan struct{})}
+	r.context, r.stop = context.WithCancel(ctx)
+	return r
+}

@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/controller"
+	"github.com/dogear-dev/dogear/controller/handler"
+)
+
+// declarations collects registrations to be declared.
+type declarations []handler.Registration
+
+func (d *declarations) Add(r handler.Registration) { *d = append(*d, r) }
+
+// declarer is an operator whose handlers come while it runs.
+type declarer struct {
+	*operator
+	op *controller.Operator
+}
+
+func (b *bench) startDeclared(changes ...func(*controller.Options)) *declarer {
+	b.Helper()
+	d := &declarer{}
+	d.operator = b.start(func(r handler.Registry) { d.op = r.(*controller.Operator) },
+		append(changes, func(o *controller.Options) { o.Declared = true })...)
+	return d
+}
+
+func (d *declarer) declare(removals map[schema.GroupVersionKind]controller.Removal, registers ...func(handler.Registry)) {
+	d.Helper()
+	var all declarations
+	for _, register := range registers {
+		register(&all)
+	}
+	for i := range all {
+		all[i].Version = all[i].Spec.ID
+	}
+	if err := d.op.Declare(controller.Declaration{Registrations: all, Removals: removals}); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// counted is a handler that counts its runs.
+func (b *bench) counted(id string, on handler.Cause, c *calls, changes ...func(*handler.Spec)) func(handler.Registry) {
+	spec := b.spec(testKind("Widget"), id, on)
+	for _, change := range changes {
+		change(&spec)
+	}
+	return one(spec, func(_ context.Context, r *request) (handler.Result, error) {
+		c.add(r.Info)
+		return handler.Result{Status: fields{"n": 1}}, nil
+	})
+}
+
+func TestHandlersComeAndGoWhileTheOperatorRuns(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.startDeclared(b.withWebhook())
+	var first, second, late calls
+	a := b.counted("set/a", handler.Create|handler.Update, &first)
+	withLabel := func(s *handler.Spec) { s.Labels = "tier=web" }
+	d.declare(nil, a)
+	u := b.widget("one")
+	b.awaitWebhook(u)
+	b.create(u)
+	b.awaitCalls(&first, 1)
+
+	// Another handler narrows nothing: the first isn't disturbed, and the other
+	// runs on what is there already.
+	d.declare(nil, a, b.counted("set/b", handler.Create|handler.Delete, &second))
+	b.awaitCalls(&second, 1)
+	b.stays(u, &first, 1)
+	if f := b.get(u).GetFinalizers(); len(f) != 1 {
+		t.Errorf("finalizers %v", f)
+	}
+	if c := d.op.Counts("set/b"); c.Succeeded != 1 {
+		t.Errorf("counts %+v", c)
+	}
+
+	// The second goes: what it left on the object goes with it.
+	gone := map[schema.GroupVersionKind]controller.Removal{testKind("Widget"): {IDs: []string{"set/b"}}}
+	d.declare(gone, a)
+	d.awaitCleaned(testKind("Widget"))
+	fresh := b.get(u)
+	if text := fmt.Sprint(fresh.GetAnnotations()); len(fresh.GetFinalizers()) > 0 || strings.Contains(text, "set/b") || !strings.Contains(text, "set/a") {
+		t.Errorf("left: %v %v", fresh.GetFinalizers(), fresh.GetAnnotations())
+	}
+	if c := d.op.Counts("set/b"); c != (controller.Counts{}) {
+		t.Errorf("counts of a handler that is no more: %+v", c)
+	}
+
+	// What is watched changes with the only handler's selection.
+	d.declare(nil, b.counted("set/c", handler.Create|handler.Delete, &late, withLabel))
+	other := b.object(testKind("Widget"), "two", `{"spec":{"size":1}}`)
+	other.SetLabels(map[string]string{"tier": "web"})
+	b.create(other)
+	b.awaitCalls(&late, 1)
+
+	// All go: nothing of ours is left on any object, watched or not.
+	d.declare(map[schema.GroupVersionKind]controller.Removal{testKind("Widget"): {IDs: []string{"set/a", "set/c"}, All: true}})
+	d.awaitCleaned(testKind("Widget"))
+	for _, o := range []*unstructured.Unstructured{u, other} {
+		fresh := b.get(o)
+		if annotations := fresh.GetAnnotations(); len(fresh.GetFinalizers()) > 0 || len(annotations) > 0 {
+			t.Errorf("%s: left: %v %v", o.GetName(), fresh.GetFinalizers(), annotations)
+		}
+	}
+	d.declare(nil)
+	seen := len(first.all())
+	b.patch(u, `{"spec":{"size":7}}`)
+	b.stays(u, &first, seen)
+
+	// And come again: it is a new handler, which sees all.
+	d.declare(nil, a)
+	b.awaitCalls(&first, seen+2)
+}
+
+func (d *declarer) awaitCleaned(gvk schema.GroupVersionKind) {
+	d.Helper()
+	d.eventually(func() error {
+		left, done, err := d.op.Cleaned(gvk)
+		if !done {
+			return fmt.Errorf("%d objects left, %v", left, err)
+		}
+		return nil
+	})
+}
+
+func TestARemovedDeleteHandlerHoldsNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.startDeclared()
+	kind := testKind("Widget")
+	never := one(b.spec(kind, "set/stuck", handler.Create|handler.Delete), func(_ context.Context, r *request) (handler.Result, error) {
+		if r.Cause == handler.Delete {
+			return handler.Result{}, handler.Temporary("not yet", handler.After(3600e9))
+		}
+		return handler.Result{}, nil
+	})
+	d.declare(nil, never)
+	u := b.create(b.widget("one"))
+	b.await(u, "Succeeded")
+	if err := b.admin.Delete(b.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	b.await(u, "Retrying")
+	d.declare(map[schema.GroupVersionKind]controller.Removal{kind: {IDs: []string{"set/stuck"}, All: true}})
+	d.awaitCleaned(kind)
+	b.eventually(func() error {
+		if err := b.admin.Get(b.Context(), client.ObjectKeyFromObject(u), u.DeepCopy()); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the object is still there: %w", err)
+		}
+		return nil
+	})
+}
+
+// turnstile lets through as many as it is told.
+type turnstile struct {
+	mu       sync.Mutex
+	capacity int
+	changed  []func()
+}
+
+func (g *turnstile) Capacity() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.capacity
+}
+
+func (g *turnstile) OnChange(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.changed = append(g.changed, f)
+}
+
+func (g *turnstile) set(n int) {
+	g.mu.Lock()
+	g.capacity = n
+	changed := slices.Clone(g.changed)
+	g.mu.Unlock()
+	for _, f := range changed {
+		f()
+	}
+}
+
+// A closed gate holds up neither the handlers that don't share it nor uses up
+// attempts; nothing is written while objects wait at it.
+func TestAClosedGateHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.startDeclared(func(o *controller.Options) { o.Workers = 2 })
+	var open, gated calls
+	g := &turnstile{}
+	shut := b.counted("set/gated", handler.Create, &gated)
+	through := func(r handler.Registry) {
+		var one declarations
+		shut(&one)
+		one[0].Gate = g
+		r.Add(one[0])
+	}
+	d.declare(nil, through, b.counted("set/open", handler.Create, &open))
+	const n = 30
+	var last *unstructured.Unstructured
+	for i := range n {
+		last = b.create(b.widget(fmt.Sprintf("w%d", i)))
+	}
+	b.awaitCalls(&open, n)
+	b.quiet(last)
+	if have := len(gated.all()); have != 0 {
+		t.Errorf("%d went through a closed gate", have)
+	}
+	before := b.get(last).GetResourceVersion()
+	g.set(3)
+	for _, info := range b.awaitCalls(&gated, n) {
+		if info.Attempt != 1 {
+			t.Errorf("attempt %d: waiting used some up", info.Attempt)
+		}
+	}
+	b.await(last, "Succeeded")
+	if before == b.get(last).GetResourceVersion() {
+		t.Error("the outcome is not written")
+	}
+}

@@ -37,16 +37,22 @@ func (b *bench) startOn(kind schema.GroupVersionKind, webhook bool, spec handler
 // list returns the objects of a kind in the test's namespace.
 func (b *bench) list(kind string) []unstructured.Unstructured {
 	b.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(testKind(kind + "List"))
-	if err := b.admin.List(b.Context(), list, client.InNamespace(b.namespace)); err != nil {
+	items, err := b.tryList(kind)
+	if err != nil {
 		b.Fatal(err)
 	}
-	return list.Items
+	return items
+}
+
+func (b *bench) tryList(kind string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(testKind(kind + "List"))
+	err := b.admin.List(b.Context(), list, client.InNamespace(b.namespace))
+	return list.Items, err
 }
 
 // awaitAll waits until there are so many objects of a kind in the namespace,
-// and all are as they should be.
+// and all are as they should be. The server may fail to answer meanwhile.
 func (b *bench) awaitAll(kind string, number int, check func(*unstructured.Unstructured) error) {
 	b.Helper()
 	next := time.Now()
@@ -55,7 +61,10 @@ func (b *bench) awaitAll(kind string, number int, check func(*unstructured.Unstr
 			return errors.New("looked just now")
 		}
 		next = time.Now().Add(250 * time.Millisecond)
-		items := b.list(kind)
+		items, err := b.tryList(kind)
+		if err != nil {
+			return err
+		}
 		if len(items) != number {
 			return fmt.Errorf("there are %d objects, want %d", len(items), number)
 		}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
 
 // Ports are taken below the range of outgoing connections (32768 and up on
@@ -15,20 +16,47 @@ const (
 	lastPort  = 32000
 )
 
-// freePorts returns n loopback ports that nobody listens on now. Somebody may
-// before they are used: Start tries again then.
+// given are the ports that were handed out in this process.
+var given struct {
+	mu    sync.Mutex
+	ports map[int]bool
+}
+
+// FreeAddress returns a loopback address, host:port, that nobody listens on
+// now. In this process it is not handed out again; and no client's connection
+// takes its port, as it may one that was listened on with port 0 and closed.
+func FreeAddress() (string, error) {
+	ports, err := freePorts(1)
+	if err != nil {
+		return "", err
+	}
+	return loopback(ports[0]), nil
+}
+
+// freePorts returns n loopback ports that nobody listens on now and that were
+// not returned before. Another process may take one before it is used: Start
+// tries again then.
 func freePorts(n int) ([]int, error) {
+	given.mu.Lock()
+	defer given.mu.Unlock()
+	if given.ports == nil {
+		given.ports = map[int]bool{}
+	}
 	ports := make([]int, 0, n)
 	for tries := 0; len(ports) < n; tries++ {
 		if tries == 1000 {
 			return nil, fmt.Errorf("find a free port from %d to %d: none in %d tries", firstPort, lastPort, tries)
 		}
 		port := firstPort + rand.IntN(lastPort-firstPort)
+		if given.ports[port] {
+			continue
+		}
 		listener, err := net.Listen("tcp", loopback(port))
 		if err != nil {
 			continue
 		}
-		defer listener.Close() // held to the end, so that no port comes twice
+		defer listener.Close() // held to the end
+		given.ports[port] = true
 		ports = append(ports, port)
 	}
 	return ports, nil

@@ -23,7 +23,7 @@ func TestTwoOperatorsOnTheSameObjects(t *testing.T) {
 		config := c.account(name)
 		address := freeAddress(b)
 		c.start(func(r handler.Registry) {
-			handler.Register(r, handler.Spec{ID: "label", On: handler.Create | handler.Update | handler.Delete, Kind: kind, Labels: "test=" + b.namespace},
+			handler.Register(r, handler.Spec{ID: name, On: handler.Create | handler.Update | handler.Delete, Kind: kind, Labels: "test=" + b.namespace},
 				func(_ context.Context, req *request) (handler.Result, error) {
 					seen.add(req.Info)
 					req.Patch.SetLabel(name, "done")
@@ -59,7 +59,7 @@ func TestTwoOperatorsOnTheSameObjects(t *testing.T) {
 		if fresh.GetLabels()["left"] != "done" || fresh.GetLabels()["right"] != "done" {
 			t.Errorf("%s: labels are %v", what, fresh.GetLabels())
 		}
-		main, status := writes.patches()
+		main, status := writes.stored()
 		t.Logf("%s: %d writes and %d of status; runs %q and %q", what, main, status, causes(leftSeen.all()), causes(rightSeen.all()))
 		if main+status > most {
 			t.Errorf("%s: %d writes and %d of status, want at most %d", what, main, status, most)

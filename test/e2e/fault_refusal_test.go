@@ -206,7 +206,9 @@ func TestKindThatComesLater(t *testing.T) {
 		if err := b.cp.InstallCRDs(t.Context(), crd); err != nil {
 			t.Fatal(err)
 		}
-		b.awaitHandled(b.create(b.object(late, "one", `{"spec":{"size":1}}`)))
+		u := b.object(late, "one", `{"spec":{"size":1}}`)
+		rigtest.Eventually(b, settle, func() error { return b.admin.Create(t.Context(), u) }) // the server may still remember that it was gone
+		b.awaitHandled(u)
 		if err := b.admin.Delete(t.Context(), crd); err != nil {
 			t.Fatal(err)
 		}

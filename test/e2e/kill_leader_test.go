@@ -95,16 +95,21 @@ func TestLeaderKilled(t *testing.T) {
 	leader := b.spawn(p)
 	first := b.awaitLeader("")
 	standby := b.spawn(p)
+	b.create(b.object(testKind("Widget"), "slow", `{"spec":{"size":1}}`)) // so that the leader cannot have finished when it is killed
 	b.createMany("Widget", objects, nil)
 	rigtest.Eventually(b, settle, func() error {
-		if n := len(readJournal(t, p.Journal)); n < objects {
+		all := readJournal(t, p.Journal)
+		if n := len(all); n < objects || len(attemptsOf(all, "slow")) == 0 {
 			return fmt.Errorf("%d lines in the journal", n)
 		}
 		return nil
 	})
 	leader.kill()
 	b.awaitLeader(first)
-	b.allHandled("Widget", objects)
+	if err := os.WriteFile(filepath.Join(p.Scratch, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.allHandled("Widget", objects+1)
 
 	journal := readJournal(t, p.Journal)
 	repeats := 0

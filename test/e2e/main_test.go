@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	ctrl.SetLogger(logr.Discard()) // operators log into their own test
+	klog.SetLogger(logr.Discard())
 	// The tests wait more than they work. -parallel goes before this.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)

@@ -41,9 +41,21 @@ func (c *counter) read() rig.Requests {
 // to its status.
 func (c *counter) patches() (main, status int) {
 	c.Helper()
+	return c.answered(0)
+}
+
+// stored returns those that were not refused: how often two writers get into
+// each other's way depends on how fast they are.
+func (c *counter) stored() (main, status int) {
+	c.Helper()
+	return c.answered(200)
+}
+
+func (c *counter) answered(code int) (main, status int) {
+	c.Helper()
 	since := c.read().Sub(c.before)
-	main = since.Count(rig.Match{Verb: "PATCH", Resource: c.resource, Subresource: rig.None, DryRun: rig.None})
-	status = since.Count(rig.Match{Verb: "PATCH", Resource: c.resource, Subresource: "status", DryRun: rig.None})
+	main = since.Count(rig.Match{Verb: "PATCH", Resource: c.resource, Subresource: rig.None, DryRun: rig.None, Code: code})
+	status = since.Count(rig.Match{Verb: "PATCH", Resource: c.resource, Subresource: "status", DryRun: rig.None, Code: code})
 	return main, status
 }
 

@@ -26,7 +26,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("duration %s: want text such as \"10s\"", data)
 	}
 	span, err := time.ParseDuration(text)
-	if err != nil {
+	if err != nil || span < 0 {
 		return fmt.Errorf("duration %q: want one such as \"300ms\", \"10s\" or \"1h30m\"", text)
 	}
 	d.Duration = span

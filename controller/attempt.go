@@ -235,7 +235,7 @@ func (p *pass) tell(r run, record storage.Record) {
 }
 
 func planOutcome(o handler.Outcome) plan.Outcome {
-	out := plan.Outcome{After: -1, Reason: o.Reason, Message: o.Message}
+	out := plan.Outcome{After: -1, Reason: o.Reason, Message: o.Message, Completion: o.Completion}
 	if o.After != nil {
 		out.After = max(0, *o.After)
 	}

@@ -64,6 +64,7 @@ type kind struct {
 // Reconcile is one pass over one object.
 func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.Result, error) {
 	if !k.leads() {
+		k.takeCompletions(key.NamespacedName).answer(ErrNotLeading)
 		return reconcile.Result{RequeueAfter: lapsedWait}, nil
 	}
 	v := k.view.Load()
@@ -76,6 +77,7 @@ func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.
 		return reconcile.Result{RequeueAfter: wait}, err
 	}
 	if u == nil {
+		k.takeCompletions(key.NamespacedName).answer(ErrSuperseded)
 		k.forget(key.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -84,6 +86,8 @@ func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.
 		log: logr.FromContextOrDiscard(ctx),
 	}
 	after, err := p.run(ctx)
+	p.mem.completed.answer(ErrUnwritten) // what is left of them
+	p.mem.completed = nil
 	if err == nil && p.mem.refused == 0 {
 		p.mem.looked.Store(v.serial)
 	}

@@ -20,6 +20,8 @@ import (
 type memory struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*object
+	// completions are still to be looked at.
+	completions map[types.NamespacedName]completions
 }
 
 // object is what the process knows of one object. It belongs to the worker
@@ -40,6 +42,8 @@ type object struct {
 	attempted *storage.Marker
 	// unwritten are the runs whose outcomes are not stored yet.
 	unwritten []run
+	// completed are those of unwritten that somebody waits for.
+	completed completions
 	// resumed are the handlers that ran in this process, so owe no Resume.
 	resumed map[string]bool
 	// busy are handlers that ignored the end of their context, until they end.

@@ -89,6 +89,7 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 			return p.unreadable(err)
 		}
 	}
+	p.complete()
 	skipped, err := p.runDue(ctx)
 	if err != nil && !errors.Is(err, errStopping) {
 		return p.unwritable(err)
@@ -214,6 +215,8 @@ func (p *pass) settled() {
 		}
 	}
 	p.mem.unwritten, p.mem.attempted, p.mem.refusal = nil, nil, nil
+	p.mem.completed.answer(nil)
+	p.mem.completed = nil
 	if p.mem.live {
 		p.memory.wroteVersion(p.mem, p.seen.GetResourceVersion(), p.clock.Now())
 	}

@@ -99,6 +99,8 @@ func (d *decoder) record(of members) (r Record) {
 			r.By = d.text(m)
 		case "revision":
 			r.Revision = d.number(m)
+		case "completion":
+			r.Completion = d.text(m)
 		default:
 			r.extra.keep(m)
 		}

@@ -88,6 +88,7 @@ func (r Record) append(b []byte) []byte {
 	o.text("message", r.Message)
 	o.text("by", r.By)
 	o.number("revision", r.Revision)
+	o.text("completion", r.Completion)
 	return o.close(r.extra)
 }
 

@@ -93,6 +93,9 @@ type Record struct {
 	Message  string    // of the last error, at most MaxMessage bytes
 	By       string    // the user who made the change, where admission saw it
 	Revision int64     // the handler's revision in the last attempt
+	// Completion is a word of this attempt by which somebody else may tell what
+	// the handler waits for came to; only while Waiting.
+	Completion string
 
 	extra extra
 }

@@ -17,6 +17,9 @@ type Result struct {
 	Wait *time.Duration
 	// Reason is a CamelCase word for machines, shown while waiting.
 	Reason string
+	// Completion, with Wait, is a word that was never used before: somebody who
+	// knows it may end the waiting by the operator's Complete.
+	Completion string
 }
 
 // Wait returns the Result of a handler that is not done and wants to run again
@@ -48,6 +51,8 @@ type Outcome struct {
 	Reason string
 	// Message is the error's text; empty without an error.
 	Message string
+	// Completion is a word by which a Waiting outcome may be completed.
+	Completion string
 	// Payload is built of what JSON has; nil: none.
 	Payload any
 	// Err is the error that the handler returned.
@@ -74,9 +79,9 @@ func Classify(result Result, err error, policy ErrorPolicy) Outcome {
 	case ignored:
 		return o.checked()
 	case permanent:
-		o.Kind, o.After = Failed, nil
+		o.Kind, o.After, o.Completion = Failed, nil, ""
 	case temporary:
-		o.Kind, o.After = Retrying, f.after
+		o.Kind, o.After, o.Completion = Retrying, f.after, ""
 	}
 	if o.Reason = f.reason; o.Reason == "" {
 		o.Reason = plainReason(err)
@@ -87,7 +92,7 @@ func Classify(result Result, err error, policy ErrorPolicy) Outcome {
 func classifyResult(result Result) Outcome {
 	o := Outcome{Kind: Succeeded, Reason: result.Reason}
 	if result.Wait != nil {
-		o.Kind, o.After = Waiting, result.Wait
+		o.Kind, o.After, o.Completion = Waiting, result.Wait, result.Completion
 	}
 	o.Payload, o.bad = plainValue(result.Status)
 	return o

@@ -23,6 +23,8 @@ type Outcome struct {
 	After time.Duration
 	// Reason is a CamelCase word; Message the error's text.
 	Reason, Message string
+	// Completion is a word by which a Waiting outcome may be completed.
+	Completion string
 }
 
 // defaultWait is the delay of a Waiting outcome that names none.
@@ -35,10 +37,11 @@ func Transition(h *Handler, due Due, previous storage.Record, o Outcome, now tim
 	r.Cause, r.Essence, r.Revision = due.Cause, due.Digest, h.Revision
 	r.Attempts, r.Started, r.Claimed = due.Attempt, due.Started, false
 	r.State, r.Next = o.State, time.Time{}
-	r.Reason, r.Message = o.Reason, storage.CleanMessage(o.Message)
+	r.Reason, r.Message, r.Completion = o.Reason, storage.CleanMessage(o.Message), ""
 	switch o.State {
 	case storage.Waiting:
 		r.Attempts--
+		r.Completion = o.Completion
 		r.Next = notBefore(now.Add(delay(o.After, defaultWait)))
 	case storage.Retrying:
 		r.Next = notBefore(now.Add(delay(o.After, h.Retry.backOff(due.Attempt, chance))))
@@ -47,7 +50,7 @@ func Transition(h *Handler, due Due, previous storage.Record, o Outcome, now tim
 		}
 	}
 	if !r.State.Finished() && h.Retry.Timeout > 0 && r.Next.After(r.Started.Add(h.Retry.Timeout)) {
-		r.State, r.Next, r.Reason = storage.Failed, time.Time{}, ReasonTimeout
+		r.State, r.Next, r.Reason, r.Completion = storage.Failed, time.Time{}, ReasonTimeout, ""
 	}
 	return r
 }
@@ -96,6 +99,6 @@ func Claim(m storage.Marker, object storage.Identity, h *Handler, due Due) stora
 	r, _ := m.Record(h.ID)
 	r.Cause, r.Essence, r.Revision = due.Cause, due.Digest, h.Revision
 	r.Attempts, r.Started, r.Claimed = due.Attempt, due.Started, true
-	r.State, r.Next = storage.Pending, time.Time{}
+	r.State, r.Next, r.Completion = storage.Pending, time.Time{}, ""
 	return m.WithRecord(object, h.ID, r)
 }

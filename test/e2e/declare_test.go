@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -230,4 +232,48 @@ func TestAClosedGateHoldsUpNobodyElse(t *testing.T) {
 	if before == b.get(last).GetResourceVersion() {
 		t.Error("the outcome is not written")
 	}
+}
+
+// What a handler waits for is told by somebody else, once.
+func TestAWaitingHandlerIsCompleted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.startDeclared()
+	var runs calls
+	kind := testKind("Widget")
+	d.declare(nil, one(b.spec(kind, "set/slow", handler.Create|handler.Update), func(_ context.Context, r *request) (handler.Result, error) {
+		n := runs.add(r.Info)
+		wait := 24 * time.Hour
+		return handler.Result{Wait: &wait, Completion: fmt.Sprintf("word-%d", n), Status: fields{"phase": "Working"}}, nil
+	}))
+	u := b.create(b.widget("one"))
+	b.await(u, "Waiting")
+	end := func(word string) error {
+		patch := &handler.Patch{}
+		patch.SetLabel("done", "yes")
+		return d.op.Complete(b.Context(), controller.Completion{
+			Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: b.get(u).GetUID(), HandlerID: "set/slow",
+			Word: word, Result: handler.Result{Status: fields{"phase": "Done"}}, Patch: patch,
+		})
+	}
+	if err := end("forged"); !errors.Is(err, controller.ErrSuperseded) {
+		t.Errorf("a wrong word: %v", err)
+	}
+	b.resize(u, 5) // is another reason to run: what it waited for counts no more
+	b.awaitCalls(&runs, 2)
+	b.await(u, "Waiting")
+	if err := end("word-1"); !errors.Is(err, controller.ErrSuperseded) {
+		t.Errorf("the word of an earlier run: %v", err)
+	}
+	if err := end("word-2"); err != nil {
+		t.Fatal(err)
+	}
+	fresh := b.get(u)
+	if state := fresh.GetAnnotations()[b.key("state")]; state != "Succeeded" || fresh.GetLabels()["done"] != "yes" {
+		t.Errorf("state %q, labels %v when Complete has returned", state, fresh.GetLabels())
+	}
+	if err := end("word-2"); !errors.Is(err, controller.ErrSuperseded) {
+		t.Errorf("the word once more: %v", err)
+	}
+	b.stays(u, &runs, 2)
 }

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -148,3 +149,10 @@ func until(t testing.TB, what string, condition func() bool) {
 
 // quiet drops what servers log of clients that break off.
 var quiet = log.New(io.Discard, "", 0)
+
+func prefixes(texts ...string) (all []netip.Prefix) {
+	for _, text := range texts {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}

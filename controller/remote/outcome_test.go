@@ -141,7 +141,7 @@ func TestABodyGoesBeforeTheStatus(t *testing.T) {
 func TestOnErrorCountsWhereTheEndpointGaveNoOutcome(t *testing.T) {
 	t.Parallel()
 	html := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>hello</html>") })
-	busy := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	busy := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	classified := serve(t, answering(`{"uid":"UID","outcome":"Retrying"}`))
 	for _, test := range []struct {
 		policy handler.ErrorPolicy

@@ -17,11 +17,11 @@ func parseProjection(paths []string) ([][]string, error) {
 	for _, text := range paths {
 		path, err := storage.ParsePath(text)
 		if err != nil {
-			return nil, fmt.Errorf("Projection: %w", err)
+			return nil, fmt.Errorf("projection: %w", err)
 		}
 		names, ok := path.Names()
 		if !ok {
-			return nil, fmt.Errorf("Projection: %q picks an item of a list: want a field, lists are sent whole", text)
+			return nil, fmt.Errorf("projection: %q picks an item of a list: want a field, lists are sent whole", text)
 		}
 		fields = append(fields, names)
 	}

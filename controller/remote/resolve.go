@@ -62,7 +62,7 @@ func (r *Resolver) Resolve(ctx context.Context, s Service) (netip.AddrPort, erro
 	name := s.Namespace + "/" + s.Name
 	service, err := r.services.get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
 	if apierrors.IsNotFound(err) {
-		return netip.AddrPort{}, fmt.Errorf("Service %s does not exist", name)
+		return netip.AddrPort{}, fmt.Errorf("there is no Service %s", name)
 	}
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("get Service %s: %w", name, err)

@@ -69,7 +69,7 @@ func (s *Secrets) Keys(ref types.NamespacedName) KeySource {
 			}
 			key, err := ParseKey(string(text))
 			if err != nil {
-				return nil, fmt.Errorf("Secret %s, entry %q: %w", ref, name, err)
+				return nil, fmt.Errorf("entry %q of Secret %s: %w", name, ref, err)
 			}
 			keys = append(keys, key)
 		}
@@ -97,14 +97,14 @@ func (s *Secrets) ClientCertificate(ref types.NamespacedName) PairSource {
 func (s *Secrets) get(ctx context.Context, ref types.NamespacedName, entries ...string) (map[string][]byte, error) {
 	data, err := s.data.get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("Secret %s does not exist", ref)
+		return nil, fmt.Errorf("there is no Secret %s", ref)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get Secret %s: %w", ref, err)
 	}
 	for _, entry := range entries {
 		if len(data[entry]) == 0 {
-			return nil, fmt.Errorf("Secret %s has no entry %q", ref, entry)
+			return nil, fmt.Errorf("there is no entry %q in Secret %s", entry, ref)
 		}
 	}
 	return data, nil

@@ -222,6 +222,7 @@ func TestBadSetsAreRefusedWithAdvice(t *testing.T) {
 		"no secret's namespace": {variant{handler: `{http: {service: null, url: "https://a.example.com", secretRef: {name: b}}}`}, "set the namespace of secretRef"},
 		"great concurrency":     {variant{handler: `{http: {concurrency: 257}}`}, "spec.handlers[0].http.concurrency"},
 
+		"an item as projection":    {variant{handler: `{http: {projection: ["spec.a[b=c]"]}}`}, "items of lists cannot be picked"},
 		"a timeout in words":       {variant{handler: `{http: {timeout: 10 minutes}}`}, `want a duration such as "300ms", "10s" or "1h30m"`},
 		"a timeout without a unit": {variant{handler: `{http: {timeout: "10"}}`}, `want a duration such as "300ms", "10s" or "1h30m"`},
 		"a timeout as a number":    {variant{handler: `{http: {timeout: 10}}`}, "spec.handlers[0].http.timeout"},

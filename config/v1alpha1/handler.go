@@ -100,10 +100,11 @@ type Retry struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,3})?(ms|s|m|h))+$') || duration(self) >= duration('1s')",message="want 1s or more"
 	Timeout *Duration `json:"timeout,omitempty"`
-	// What an answer without a valid body leads to that is no success: Retry
-	// goes by the HTTP status (408, 425, 429, 5xx and failed calls are
-	// temporary, other 4xx permanent), Fail makes it permanent, Ignore makes it
-	// a success that is only logged. Outcomes in an answer's body count as they are.
+	// What a failed call, and an answer without a valid body that is no success,
+	// leads to. Retry goes by the HTTP status: 408, 425, 429, 5xx and failed
+	// calls are temporary, redirects and other 4xx permanent. Fail makes it
+	// permanent, Ignore a success that is only logged. The outcome in a valid
+	// body counts as it is.
 	// +optional
 	// +kubebuilder:default=Retry
 	OnError ErrorPolicy `json:"onError,omitempty"`

@@ -30,8 +30,8 @@ type HTTP struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,3})?(ms|s|m|h))+$') || (duration(self) >= duration('100ms') && duration(self) <= duration('5m'))",message="want 100ms to 5m; for longer work answer Waiting"
 	Timeout *Duration `json:"timeout,omitempty"`
-	// How long connecting may take, TLS included. Default: 3s, and never longer
-	// than timeout.
+	// How long the dial and the TLS handshake may take, each. Default: 3s, or
+	// timeout if that is shorter.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,3})?(ms|s|m|h))+$') || (duration(self) >= duration('10ms') && duration(self) <= duration('5m'))",message="want 10ms to 5m"
 	ConnectTimeout *Duration `json:"connectTimeout,omitempty"`
@@ -74,8 +74,8 @@ type HTTP struct {
 	// +kubebuilder:validation:Maximum=10000
 	RatePerSecond int32 `json:"ratePerSecond,omitempty"`
 
-	// Sends only these fields of object and old, in the words of fields.
-	// apiVersion, kind and metadata's name, namespace, uid, generation,
+	// Sends only these fields of object and old, in the words of fields, without
+	// items of lists; and only their changes. apiVersion, kind and metadata's name, namespace, uid, generation,
 	// resourceVersion, creationTimestamp and deletionTimestamp are always sent;
 	// managedFields never. Default: the whole object.
 	// +optional
@@ -83,9 +83,10 @@ type HTTP struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.all(path, !path.contains('='))",message="items of lists cannot be picked: name the list, which is sent as a whole"
 	Projection []string `json:"projection,omitempty"`
-	// Sends the values of Secrets. Default: data and stringData of a Secret are
-	// sent with each value replaced by "". Only for sets whose resource is
+	// Sends the values of Secrets. Default: each value in data and stringData is
+	// replaced by "", and annotations in which tools keep a copy are left out. Only for sets whose resource is
 	// secrets, which the installation's settings must allow.
 	// +optional
 	IncludeSecretData bool `json:"includeSecretData,omitempty"`

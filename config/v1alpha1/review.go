@@ -47,7 +47,7 @@ type HandlerReviewRequest struct {
 	Cause Cause `json:"cause"`
 
 	// The object as it was when the attempt began: all of it but managedFields
-	// and Dogear's annotations, or what projection names. Values of Secrets are
+	// and annotations of Dogear, or what projection names. Values of Secrets are
 	// "" without includeSecretData.
 	// +required
 	Object json.RawMessage `json:"object"`
@@ -55,7 +55,7 @@ type HandlerReviewRequest struct {
 	// annotations, spec and the like, without status. Absent where known is false.
 	// +optional
 	Old json.RawMessage `json:"old,omitempty"`
-	// The differences of old and object, sorted by path. Empty where known is false.
+	// The differences of old and object, sorted by path. Absent where known is false.
 	// +optional
 	Changes []HandlerReviewChange `json:"changes,omitempty"`
 	// Tells whether old and changes are known. They are not on Create, and
@@ -138,16 +138,18 @@ type HandlerReviewChange struct {
 }
 
 // HandlerReviewCallback is where an outcome may be sent later: by POST of a
-// HandlerReview with the response, with the header "Authorization: Bearer
-// <token>". It counts once, and only for this attempt: 204 tells that it was
-// taken, 409 that it came too late or for the second time.
+// HandlerReview with a response, whose uid is that of this request. It must be
+// signed where the request is, with the same key. It counts once, and only
+// while the handler waits: 200 tells that it was taken, 409 and 503 to send it
+// again after Retry-After, 404 and 410 that it came too late or for the second
+// time.
 //
 // +kubebuilder:object:generate=false
 type HandlerReviewCallback struct {
-	// The https URL to send it to.
+	// The https URL to send it to; the token is part of it.
 	// +required
 	URL string `json:"url"`
-	// The token, a secret of this call. It can be used once.
+	// The token. Who knows it may tell the outcome, so keep it out of logs.
 	// +required
 	Token string `json:"token"`
 	// When the token expires: RFC 3339, in whole seconds.
@@ -176,7 +178,7 @@ type HandlerReviewResponse struct {
 	Message string `json:"message,omitempty"`
 	// With Waiting and Retrying: the delay before the next run, such as "30s",
 	// at most 24h. It goes before the header Retry-After, and that before the
-	// back-off. Ignored with the other outcomes.
+	// back-off, or 30s with Waiting. Ignored with the other outcomes.
 	// +optional
 	After *Duration `json:"after,omitempty"`
 	// The payload, any JSON. It replaces the handler's last one, keys that

@@ -43,7 +43,12 @@ func (v *validator) http(at *field.Path, h *HTTP) {
 	v.within(at.Child("connectTimeout"), h.ConnectTimeout, total)
 	v.within(at.Child("headerTimeout"), h.HeaderTimeout, total)
 	for i, text := range h.Projection {
-		v.path(at.Child("projection").Index(i), text)
+		at := at.Child("projection").Index(i)
+		if path, ok := v.path(at, text); ok {
+			if _, ok := path.Names(); !ok {
+				v.invalid(at, text, "items of lists cannot be picked: name the list, which is sent as a whole")
+			}
+		}
 	}
 }
 

@@ -84,6 +84,7 @@ func TestValidateTellsWhatTheSchemaCannot(t *testing.T) {
 
 		"a field's path":      {variant{handler: `{fields: [spec.a, "spec.b["]}`}, "spec.handlers[0].fields[1]", "spec.b["},
 		"a projection's path": {variant{handler: `{http: {projection: ["a b"]}}`}, "spec.handlers[0].http.projection[0]", "is no plain name"},
+		"a projected item":    {variant{handler: `{http: {projection: ["spec.a[b=c]"]}}`}, "spec.handlers[0].http.projection[0]", "items of lists cannot be picked"},
 		"secrets of services": {variant{handler: `{http: {includeSecretData: true}}`}, "spec.handlers[0].http.includeSecretData", "whose resource is secrets"},
 		"earlier secrets": {variant{set: `{spec: {resource: {group: "", resource: secrets}}}`, handler: `{diff: true}`},
 			"spec.handlers[0].diff", "earlier values of Secrets are never kept"},

@@ -132,7 +132,7 @@ func TestBadSourcesAreNamed(t *testing.T) {
 	}{
 		"an unknown key":            {sources{file: "worker: 1"}, []string{`dogear.yaml": unknown key "worker": did you mean "workers"?`}},
 		"all unknown keys":          {sources{file: "worker: 1\nwebhok: {}\nzzzzzzzz: 1"}, []string{`did you mean "workers"?`, `unknown key "webhok": did you mean "webhook"?`, `unknown key "zzzzzzzz"`}},
-		"an unknown key in a group": {sources{file: "webhook: {lameDuk: x}"}, []string{`unknown key "webhook.lameDuk": did you mean "webhook.address"?`}},
+		"an unknown key in a group": {sources{file: "webhook: {lameDuk: x}"}, []string{`unknown key "webhook.lameDuk": did you mean "webhook.lameDuck"?`}},
 		"a key of another level":    {sources{file: "lameDuck: 1s"}, []string{`unknown key "lameDuck": did you mean "webhook.lameDuck"?`}},
 		"a key in other letters":    {sources{file: "URLPrefixes: []"}, []string{`did you mean "urlPrefixes"?`}},
 		"a key with a dot":          {sources{file: "webhook.url: a"}, []string{`unknown key "webhook.url"`}},

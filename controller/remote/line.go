@@ -81,13 +81,17 @@ func (l *line) build(address netip.AddrPort, m material) (*http.Transport, error
 	if err != nil {
 		return nil, err
 	}
+	header := e.HeaderTimeout
+	if header >= e.Timeout {
+		header = 0 // that of the whole call comes first
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
 		DialContext:            dial,
 		TLSClientConfig:        config,
 		TLSHandshakeTimeout:    e.ConnectTimeout,
-		ResponseHeaderTimeout:  e.HeaderTimeout,
+		ResponseHeaderTimeout:  header,
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConnsPerHost:    l.idle,
 		IdleConnTimeout:        idleTimeout,

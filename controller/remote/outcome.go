@@ -36,7 +36,7 @@ func (h *Handler) unanswered(ctx context.Context, err error) ending {
 	if timedOut {
 		reason = ReasonTimedOut
 	}
-	end := h.unclassified(ctx, "the endpoint cannot be reached: "+text, reason, false, nil)
+	end := h.unclassified(ctx, "the call failed: "+text, reason, false, nil)
 	end.verdict, end.text = failed, text
 	return end
 }

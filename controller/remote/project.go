@@ -69,9 +69,10 @@ func copyField(to, from map[string]any, names []string) {
 	into, ok := to[name].(map[string]any)
 	if !ok {
 		into = map[string]any{}
+	}
+	if copyField(into, child, names[1:]); len(into) > 0 {
 		to[name] = into
 	}
-	copyField(into, child, names[1:])
 }
 
 // projects tells whether a change at these names lies in one of the fields.

@@ -67,20 +67,27 @@ func TestServersThatFail(t *testing.T) {
 	b := ownControlPlane(t)
 	for _, c := range []struct {
 		name string
-		fail func()
+		fail func(goOn func())
 	}{
-		{"etcd hangs", func() {
+		{"etcd hangs", func(goOn func()) {
 			etcd := b.cp.Process(rig.Etcd)
 			if err := etcd.Pause(); err != nil {
 				t.Fatal(err)
 			}
-			// Long enough for requests to run into the API server's time-out.
-			<-time.After(3 * time.Second)
+			goOn()
+			// The first request that times out began when that write may not have;
+			// the second one began later.
+			for range 2 {
+				if err := b.admin.Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); err == nil {
+					t.Error("etcd answers")
+				}
+			}
 			if err := etcd.Resume(); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"API server dies", func() {
+		{"API server dies", func(goOn func()) {
+			goOn()
 			if err := b.cp.Process(rig.APIServer).Restart(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -93,11 +100,15 @@ func TestServersThatFail(t *testing.T) {
 			b.domain = b.namespace + ".example.com"
 			b.makeNamespace(b.namespace)
 			var seen calls
-			// Nothing of the work is over when the fault comes: each object has
-			// two more attempts to go.
+			fault := make(chan struct{})
+			// Not all of the work is over when the fault comes: each object has
+			// two more attempts to go, and one waits for it.
 			o := b.startOn(testKind("Widget"), false, handler.Spec{ID: "work", On: handler.Create | handler.Update},
 				func(_ context.Context, req *request) (handler.Result, error) {
 					seen.add(req.Info)
+					if req.Attempt == 2 && req.Object.GetName() == "n0" {
+						<-fault
+					}
 					if req.Attempt < 3 {
 						return handler.Result{}, handler.Temporary("not yet", handler.After(500*time.Millisecond), handler.Status(map[string]any{"try": int64(req.Attempt)}))
 					}
@@ -112,7 +123,7 @@ func TestServersThatFail(t *testing.T) {
 				}
 				return nil
 			})
-			c.fail()
+			c.fail(func() { close(fault) })
 			b.allHandled("Widget", objects)
 			o.stop()
 			attempts := map[string][]int{}

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,5 +95,47 @@ func (d *declared) known() map[schema.GroupKind]bool {
 }
 
 // Counts tells on how many objects a handler stands where, as far as this
-// process has looked: it does as the leader.
+// process has looked: it does as the leader. An ID that ends in a slash stands
+// for all handlers whose IDs begin with it and have no further slash: each
+// object counts once, by what outweighs the rest.
 func (op *Operator) Counts(handlerID string) Counts { return op.tracker.of(handlerID) }
+
+// Wake has another look at the objects of a namespace: what selects them may
+// have changed otherwise than by their own change.
+func (op *Operator) Wake(ctx context.Context, namespace string) error {
+	op.fleet.mu.Lock()
+	kinds := slices.Collect(maps.Values(op.fleet.kinds))
+	op.fleet.mu.Unlock()
+	var errs []error
+	for _, r := range kinds {
+		errs = append(errs, r.wake(ctx, namespace))
+	}
+	return errors.Join(errs...)
+}
+
+// Awaited tells what of the declaration of a kind is not in force yet, in this
+// process; empty: all is.
+func (op *Operator) Awaited(gvk schema.GroupVersionKind) string {
+	now, _ := op.current()
+	if now == nil {
+		return "nothing is declared yet"
+	}
+	if op.options.Webhook != nil && op.published.Load() != now {
+		return "the API server is about to be told what to send to admission"
+	}
+	d, ok := now.duties()[gvk.GroupKind()]
+	if !ok {
+		return ""
+	}
+	op.fleet.mu.Lock()
+	r := op.fleet.kinds[gvk.GroupKind()]
+	op.fleet.mu.Unlock()
+	if r == nil {
+		return "the watch is about to begin"
+	}
+	v := r.view.Load()
+	if v == nil || !d.same(duty{set: v.set, removal: v.removal}) {
+		return "the objects are about to be known"
+	}
+	return ""
+}

@@ -40,6 +40,7 @@ type Operator struct {
 	fleet      fleet
 	tracker    *tracker
 	ledger     atomic.Pointer[ledger]
+	published  atomic.Pointer[declared] // that the webhook's configuration is made of
 
 	// Set by connect.
 	config    *rest.Config
@@ -75,6 +76,9 @@ func (op *Operator) Add(r handler.Registration) { op.registrations = append(op.r
 
 // Prefix is the prefix of the operator's annotations.
 func (op *Operator) Prefix() string { return string(op.prefix) }
+
+// Namespace is where the operator keeps its own objects.
+func (op *Operator) Namespace() string { return op.options.Namespace }
 
 // name is the name of the operator's own objects.
 func (op *Operator) name() string { return string(op.prefix) }

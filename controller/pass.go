@@ -96,7 +96,7 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	}
 	p.in.Now = p.time()
 	d = plan.Decide(p.in)
-	p.tracker.note(p.ids, p.mem, d.States, p.in.Now)
+	p.tracker.note(p.tracked, p.mem, p.standings(d.States), p.in.Now)
 	if skipped > 0 && skipped == len(p.ran) && len(p.mem.unwritten) == 0 && d.Finalizer == plan.Keep {
 		return p.until(d), nil // all that would be written is that it waits
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ type tracker struct {
 func newTracker() *tracker {
 	return &tracker{open: map[types.UID]time.Time{}, counts: map[string]map[storage.State]int{}, blocked: map[*object]bool{}}
 }
+
+// isGroup tells whether an ID is that of a group of handlers.
+func isGroup(id string) bool { return strings.HasSuffix(id, "/") }
 
 // note takes in where the handlers (ids) stand on o.
 func (t *tracker) note(ids []string, o *object, states []storage.State, now time.Time) {
@@ -61,7 +65,10 @@ func (t *tracker) count(id string, state storage.State, n int) {
 		t.counts[id] = map[storage.State]int{}
 	}
 	t.counts[id][state] += n
-	if objectStates.WithLabelValues(id, string(state)).Add(float64(n)); t.gone[id] && t.counts[id][state] == 0 {
+	if !isGroup(id) {
+		objectStates.WithLabelValues(id, string(state)).Add(float64(n))
+	}
+	if t.gone[id] && t.counts[id][state] == 0 {
 		t.clear(id, state)
 	}
 }
@@ -89,7 +96,7 @@ func (t *tracker) retire(there func(id string) bool) {
 	defer t.mu.Unlock()
 	t.gone = map[string]bool{}
 	for id, counts := range t.counts {
-		if there(id) {
+		if there(id) || isGroup(id) {
 			continue
 		}
 		t.gone[id] = true

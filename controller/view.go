@@ -1,11 +1,15 @@
 package controller
 
 import (
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/dogear-dev/dogear/controller/plan"
 	"github.com/dogear-dev/dogear/controller/selection"
+	"github.com/dogear-dev/dogear/storage"
 )
 
 // view is what a pass over an object of a kind goes by. It doesn't change;
@@ -14,6 +18,8 @@ type view struct {
 	serial  int64 // of this view among all
 	set     *selection.Set
 	ids     []string // of set.Handlers
+	tracked []string // ids, and those of their groups
+	groups  [][]int  // the members of each group, as indexes of ids
 	removal Removal
 	places  []places      // as set.Handlers
 	lines   []*limiter    // all in places, each once
@@ -53,6 +59,7 @@ func (op *Operator) newView(k *kind, set *selection.Set, removal Removal, cached
 		}
 		v.places = append(v.places, p)
 	}
+	v.group()
 	seen := map[*limiter]bool{}
 	for _, p := range v.places {
 		for _, l := range p {
@@ -63,6 +70,45 @@ func (op *Operator) newView(k *kind, set *selection.Set, removal Removal, cached
 		}
 	}
 	return v
+}
+
+// group has the handlers of each HandlerSet counted together as well: they
+// share the part of their IDs up to the last slash.
+func (v *view) group() {
+	v.tracked = slices.Clone(v.ids)
+	at := map[string]int{}
+	for i, id := range v.ids {
+		slash := strings.LastIndexByte(id, '/')
+		if slash < 0 {
+			continue
+		}
+		name := id[:slash+1]
+		g, ok := at[name]
+		if !ok {
+			g = len(v.groups)
+			at[name] = g
+			v.groups = append(v.groups, nil)
+			v.tracked = append(v.tracked, name)
+		}
+		v.groups[g] = append(v.groups[g], i)
+	}
+}
+
+// standings are where the handlers stand, and after them their groups.
+func (v *view) standings(states []storage.State) []storage.State {
+	if len(v.groups) == 0 {
+		return states
+	}
+	all := make([]storage.State, 0, len(v.tracked))
+	all = append(all, states...)
+	for _, members := range v.groups {
+		worst := storage.State("")
+		for _, i := range members {
+			worst = plan.Worst(worst, states[i])
+		}
+		all = append(all, worst)
+	}
+	return all
 }
 
 // limiter returns that of a handler; nil: there is none.

@@ -44,6 +44,8 @@ type Webhook struct {
 	// ControllerUsers are users whose writes pass untouched: those that the
 	// controller runs as, where it runs apart from the webhook.
 	ControllerUsers []string
+	// Validation is served beside it; nil: nothing is.
+	Validation *webhook.Validation
 	// Fail refuses objects of users while no webhook answers. Default: they
 	// pass unstamped, and the controller makes up for it.
 	Fail bool
@@ -82,9 +84,13 @@ func (op *Operator) addWebhook() error {
 		return err
 	}
 	op.admission.Own = op.controllerUsers()
-	server, err := webhook.NewServer(webhook.ServerOptions{
+	options := webhook.ServerOptions{
 		Addr: w.Address, Source: source, Admitter: op.admission, Metrics: counts, Log: log, LameDuck: w.LameDuck,
-	})
+	}
+	if w.Validation != nil {
+		options.Validator = w.Validation.Admitter
+	}
+	server, err := webhook.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("set up the webhook: %w", err)
 	}
@@ -119,8 +125,10 @@ func (op *Operator) newPublisher() (*webhook.Publisher, error) {
 		return nil, err
 	}
 	manager := &cert.Manager{Client: op.client, Secret: op.secretName(), Names: names, Log: op.options.Log.WithName("certificates")}
+	var built *declared // Build and Published take turns
 	return &webhook.Publisher{
 		Client: op.client, Period: publishEvery, Log: op.options.Log.WithName("publisher"),
+		Published: func() { op.published.Store(built) },
 		Build: func(ctx context.Context) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 			bundle, err := op.caBundle(ctx, manager)
 			if err != nil {
@@ -131,7 +139,18 @@ func (op *Operator) newPublisher() (*webhook.Publisher, error) {
 			if err != nil {
 				return nil, err
 			}
-			return webhook.Configuration(rules, op.configOptions(bundle))
+			built = now
+			options := op.configOptions(bundle)
+			if v := op.options.Webhook.Validation; v != nil {
+				validating, err := v.Configuration(options)
+				if err == nil {
+					err = webhook.PublishValidation(ctx, op.client, validating)
+				}
+				if err != nil {
+					return nil, err
+				}
+			}
+			return webhook.Configuration(rules, options)
 		},
 	}, nil
 }

@@ -28,6 +28,9 @@ var markerKeys = []string{KeyState, KeyHandled, KeyProgress, KeyStatus, KeyBase,
 // "dogear.dev" for the service, "dogear.<domain>" for an SDK operator.
 type Prefix string
 
+// ServiceDomain is the domain of the service's operator.
+const ServiceDomain = "dev"
+
 // PrefixFor returns the prefix of the operator with this domain.
 // It fails where "dogear.<domain>" is no valid annotation prefix.
 func PrefixFor(domain string) (Prefix, error) {

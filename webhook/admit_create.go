@@ -19,10 +19,7 @@ func (r *review) create() string {
 	if paused := r.Prefix.Key(storage.KeyPaused); r.object.GetAnnotations()[paused] != "" {
 		kept[paused] = r.object.GetAnnotations()[paused]
 	}
-	decision := DecisionUnchanged
-	if r.defaults(handler.Create) {
-		decision = DecisionStamped
-	}
+	decision := r.defaults(handler.Create)
 	want, finalizer, err := r.stampNew(kept)
 	switch {
 	case errors.Is(err, storage.ErrNoRoom):
@@ -69,37 +66,41 @@ func (r *review) stampNew(kept map[string]string) (map[string]string, plan.Final
 	return want, finalizer, nil
 }
 
-// defaults sets what functions for defaults set where the object has nothing,
-// and tells whether that was anything.
-func (r *review) defaults(operation handler.Cause) bool {
-	before := len(r.ops)
+// defaults sets what functions for defaults set where the object has nothing.
+// One that fails doesn't keep the others from it.
+func (r *review) defaults(operation handler.Cause) string {
+	before, decision := len(r.ops), DecisionUnchanged
 	for _, d := range r.set.Defaults {
 		if d.Spec.On&operation == 0 {
 			continue
 		}
-		if selected, err := d.Selects(r.object); err != nil || !selected {
-			if err != nil {
-				r.failed(err)
-			}
-			continue
+		selected, err := d.Selects(r.object)
+		if err == nil && selected {
+			err = r.setDefaults(d, operation)
 		}
-		r.setDefaults(d, operation)
+		if err != nil {
+			r.Log.Error(err, "Admitted without all defaults", "defaults", d.Spec.ID, "kind", r.request.Kind.Kind,
+				"namespace", r.request.Namespace, "name", r.request.Name, "operation", r.request.Operation)
+			decision = DecisionError
+		}
 	}
-	return len(r.ops) > before
+	if decision == DecisionUnchanged && len(r.ops) > before {
+		return DecisionStamped
+	}
+	return decision
 }
 
-func (r *review) setDefaults(d *selection.Handler, operation handler.Cause) {
+// setDefaults calls one function for defaults. What comes with an error counts
+// all the same.
+func (r *review) setDefaults(d *selection.Handler, operation handler.Cause) (err error) {
 	defer func() {
-		if err := handler.RecoverPanic(recover()); err != nil {
-			r.failed(err)
+		if p := handler.RecoverPanic(recover()); p != nil {
+			err = p
 		}
 	}()
-	filled, err := d.Registration.Defaults(r.object, handler.Admission{
-		Operation: operation, User: r.request.UserInfo.Username, DryRun: r.request.DryRun != nil && *r.request.DryRun,
-	})
-	if err != nil {
-		r.failed(err)
-		return
+	filled, err := d.Registration.Defaults(r.object, r.admission(operation))
+	if filled == nil {
+		return err
 	}
 	for key := range filled.Object {
 		if key == "status" || key == "apiVersion" || key == "kind" {
@@ -108,4 +109,18 @@ func (r *review) setDefaults(d *selection.Handler, operation handler.Cause) {
 	}
 	r.ops = append(r.ops, additions(nil, r.object.Object, filled.Object)...)
 	r.object = filled
+	return err
+}
+
+// admission is what functions for defaults are told of the request.
+func (r *review) admission(operation handler.Cause) handler.Admission {
+	user := r.request.UserInfo
+	extra := make(map[string][]string, len(user.Extra))
+	for key, values := range user.Extra {
+		extra[key] = values
+	}
+	return handler.Admission{
+		Operation: operation, User: user.Username, UserUID: user.UID, Groups: user.Groups, Extra: extra,
+		DryRun: r.request.DryRun != nil && *r.request.DryRun,
+	}
 }

@@ -75,6 +75,9 @@ func additions(path []string, before, after map[string]any) []operation {
 		at := append(slices.Clone(path), key)
 		old, ok := before[key]
 		child, isMap := after[key].(map[string]any)
+		if after[key] == nil {
+			continue // a null that was there
+		}
 		if !ok || old == nil {
 			ops = append(ops, operation{Op: "add", Path: pointer(at...), Value: after[key]})
 		} else if deeper, ok := old.(map[string]any); ok && isMap {

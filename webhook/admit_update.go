@@ -17,10 +17,7 @@ func (r *review) update() string {
 	if r.object.GetDeletionTimestamp() != nil {
 		return r.finish(restored, DecisionUnchanged)
 	}
-	decision := DecisionUnchanged
-	if r.defaults(handler.Update) {
-		decision = DecisionStamped
-	}
+	decision := r.defaults(handler.Update)
 	want, finalizer, err := r.stampChanged(restored)
 	switch {
 	case errors.Is(err, storage.ErrNoRoom):
@@ -39,7 +36,7 @@ func (r *review) update() string {
 	}
 	ops := finalizerOps(r.object.GetFinalizers(), r.Prefix.Finalizer(), finalizer)
 	r.ops = append(r.ops, ops...)
-	if !maps.Equal(want, restored) || len(ops) > 0 {
+	if decision == DecisionUnchanged && (!maps.Equal(want, restored) || len(ops) > 0) {
 		decision = DecisionStamped
 	}
 	return r.finish(want, decision)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -106,14 +107,21 @@ func (o ConfigOptions) validateTarget() error {
 }
 
 func (o ConfigOptions) clientConfig() admissionregistrationv1.WebhookClientConfig {
+	return o.clientConfigFor(defaultPath)
+}
+
+func (o ConfigOptions) clientConfigFor(path string) admissionregistrationv1.WebhookClientConfig {
 	config := admissionregistrationv1.WebhookClientConfig{CABundle: o.CABundle}
 	if o.Service == nil {
 		config.URL = new(o.URL)
+		if path != defaultPath {
+			config.URL = new(strings.TrimSuffix(o.URL, defaultPath) + path)
+		}
 		return config
 	}
 	config.Service = o.Service.DeepCopy()
 	if config.Service.Path == nil {
-		config.Service.Path = new(defaultPath)
+		config.Service.Path = new(path)
 	}
 	if config.Service.Port == nil {
 		config.Service.Port = new(int32(defaultPort))

@@ -37,6 +37,8 @@ type ServerOptions struct {
 	Source CertificateSource
 	// Admitter decides.
 	Admitter Admitter
+	// Validator decides at ValidationPath; nil: nothing is served there.
+	Validator Admitter
 	// Checks must all pass for /readyz to do so, besides the certificate.
 	Checks map[string]healthz.Checker
 	// Metrics counts; nil counts nothing.

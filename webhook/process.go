@@ -16,11 +16,16 @@ import (
 // maxPatience is the longest timeout that a webhook configuration can have.
 const maxPatience = 30 * time.Second
 
-// admit answers one admission request, counts it and times it.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request) {
+// answering returns what answers with the decisions of an admitter.
+func (s *Server) answering(admitter Admitter) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, admitter) }
+}
+
+// answer answers one admission request, counts it and times it.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, admitter Admitter) {
 	began := time.Now()
 	operation, decision := "unknown", DecisionPanic
-	body, refused := s.process(r, &operation, &decision)
+	body, refused := s.process(r, admitter, &operation, &decision)
 	s.options.Metrics.observe(operation, decision, time.Since(began))
 	if refused != nil {
 		refused.write(w)
@@ -33,7 +38,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) {
 
 // process makes the body of the answer. It keeps no memory beyond its return,
 // and turns a panic of the admitter into a refusal.
-func (s *Server) process(r *http.Request, operation, decision *string) (answer []byte, refused *refusal) {
+func (s *Server) process(r *http.Request, admitter Admitter, operation, decision *string) (answer []byte, refused *refusal) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			s.logPanic(fault)
@@ -69,12 +74,12 @@ func (s *Server) process(r *http.Request, operation, decision *string) (answer [
 		return nil, refused
 	}
 	*operation = string(request.Operation)
-	return s.decide(ctx, request, decision)
+	return s.decide(ctx, admitter, request, decision)
 }
 
 // decide asks the admitter.
-func (s *Server) decide(ctx context.Context, request *admissionv1.AdmissionRequest, decision *string) ([]byte, *refusal) {
-	answer := s.options.Admitter.Admit(ctx, request)
+func (s *Server) decide(ctx context.Context, admitter Admitter, request *admissionv1.AdmissionRequest, decision *string) ([]byte, *refusal) {
+	answer := admitter.Admit(ctx, request)
 	if answer.Response == nil {
 		return nil, failed(DecisionNoAnswer)
 	}

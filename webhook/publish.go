@@ -40,6 +40,9 @@ type Publisher struct {
 	Period time.Duration
 	// Clock tells the time; nil means time.Now.
 	Clock func() time.Time
+	// Published is called after each look that found, or made, all as it should
+	// be; nil: nothing is.
+	Published func()
 	// Log gets a line for each change and each fault.
 	Log logr.Logger
 
@@ -91,6 +94,9 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("publish webhook configuration %q: %w", want.Name, err)
+	}
+	if p.Published != nil {
+		p.Published()
 	}
 	return nil
 }

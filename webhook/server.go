@@ -64,8 +64,11 @@ func (s *Server) Handler() http.Handler {
 	router.Use(s.closeWhenStopping)
 	router.Get("/healthz", s.healthz)
 	router.Get("/readyz", s.readyz)
-	router.Post("/admit", s.admit)
-	router.Post("/admit/*", s.admit)
+	router.Post(defaultPath, s.answering(s.options.Admitter))
+	router.Post(defaultPath+"/*", s.answering(s.options.Admitter))
+	if s.options.Validator != nil {
+		router.Post(ValidationPath, s.answering(s.options.Validator))
+	}
 	return router
 }
 

@@ -51,7 +51,7 @@ reached is kept in annotations.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongUsage("%w: see '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand(newDemo(defaults), newOperator(), newVersion())
+	root.AddCommand(newRun(), newDemo(defaults), newOperator(), newVersion())
 	return root
 }
 

@@ -111,16 +111,27 @@ func (in *Input) state(standings []standing, m storage.Marker) storage.State {
 	if m.Handled == nil && m.Progress == nil {
 		return ""
 	}
-	best := storage.State("")
-	for _, s := range standings {
-		if rank(s.state) > rank(best) {
-			best = s.state
-		}
+	states := make([]storage.State, len(standings))
+	for i, s := range standings {
+		states[i] = s.state
 	}
+	best := Worst(states...)
 	if best == "" && in.Object.Deleting {
 		return m.State
 	}
 	return best
+}
+
+// Worst returns the state that outweighs the others for people: what is open
+// goes before what failed, and that before what succeeded.
+func Worst(states ...storage.State) storage.State {
+	worst := storage.State("")
+	for _, s := range states {
+		if rank(s) > rank(worst) {
+			worst = s
+		}
+	}
+	return worst
 }
 
 func rank(s storage.State) int {

@@ -114,7 +114,7 @@ func (h *Handler) attempt(ctx context.Context, request *handler.RawRequest) endi
 	defer cancel()
 	began := h.shared.Clock.Now()
 	uid := NewNonce()
-	answer, err := h.exchange(callCtx, request, uid)
+	answer, offered, err := h.exchange(callCtx, request, uid)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return interrupted(ctx)
@@ -122,19 +122,26 @@ func (h *Handler) attempt(ctx context.Context, request *handler.RawRequest) endi
 		return h.unanswered(callCtx, err)
 	}
 	end := h.read(ctx, request, uid, answer)
+	if end.result.Wait != nil && h.endpoint.Callback != nil {
+		end.result.Completion = uid // the nonce of the token that was offered
+	}
+	if offered && end.result.Wait != nil {
+		end.result.Completion = uid
+	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("The endpoint has answered", "status", answer.status, "took", h.shared.Clock.Since(began).String())
 	return end
 }
 
-// exchange makes the request and sends it.
-func (h *Handler) exchange(ctx context.Context, request *handler.RawRequest, uid string) (*answer, error) {
-	body, err := h.review(ctx, request, uid)
+// exchange makes the request and sends it; offered tells whether it has a callback.
+func (h *Handler) exchange(ctx context.Context, request *handler.RawRequest, uid string) (a *answer, offered bool, err error) {
+	body, offered, err := h.review(ctx, request, uid)
 	if err != nil {
-		return nil, &unready{err}
+		return nil, false, &unready{err}
 	}
 	id := request.IdempotencyID
 	if id == "" {
 		id = uid
 	}
-	return h.call(ctx, id, body)
+	a, err = h.call(ctx, id, body)
+	return a, offered, err
 }

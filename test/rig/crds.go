@@ -65,6 +65,15 @@ func CertManagerCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return crds, err
 }
 
+// DogearCRDs returns the CRDs of the service, as the chart has them.
+func DogearCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	root, err := RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	return LoadCRDs(filepath.Join(root, "charts", "dogear", "files", "crds"))
+}
+
 // LoadCRDs reads all CRDs of the .yaml files in dir and below it.
 func LoadCRDs(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	crds, err := loadCRDs(os.DirFS(dir))

@@ -56,6 +56,11 @@ func WithCertManagerCRDs() Option {
 	return func(s *setup) { s.crds = append(s.crds, rig.CertManagerCRDs) }
 }
 
+// WithDogearCRDs installs the CRDs of the service.
+func WithDogearCRDs() Option {
+	return func(s *setup) { s.crds = append(s.crds, rig.DogearCRDs) }
+}
+
 var shared struct {
 	setup setup
 	once  sync.Once

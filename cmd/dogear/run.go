@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/dogear-dev/dogear/config"
+	"github.com/dogear-dev/dogear/controller/sets"
+)
+
+func newRun() *cobra.Command {
+	var (
+		kubeconfig string
+		show       bool
+		loader     *config.Loader
+	)
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the service: handlers and defaults that HandlerSets declare",
+		Long: `Watches ClusterHandlerSets and HandlerSets, and does what they declare: calls
+their endpoints for the objects that they select, keeps the handlers' progress
+in annotations, and fills in their defaults at admission.
+
+Settings come from a YAML file (--config), from the environment (DOGEAR_*) and
+from flags; the later go before the earlier. --show-settings prints what comes
+of them, and where each was set.
+
+The API server is that of --kubeconfig, else of KUBECONFIG, else that of the
+Pod. The process ends in order at SIGTERM; it ends with status 1 when it can't
+start or has lost its Lease, to be started again.`,
+		Example: `  # In a Pod: one process for all, reached by the Service dogear.
+  dogear run --namespace=dogear --webhook-service=dogear
+
+  # On your machine against a cluster of your own, without a webhook.
+  dogear run --leader-elect=false
+
+  # What would the settings be?
+  DOGEAR_WORKERS=32 dogear run --config=dogear.yaml --show-settings`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := loader.Load(os.LookupEnv)
+			if err != nil {
+				return usageError{err}
+			}
+			if show {
+				return settings.Print(cmd.OutOrStdout())
+			}
+			return runService(cmd, settings.Settings, kubeconfig)
+		},
+	}
+	loader = config.Register(cmd.Flags())
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of the API server; default: $KUBECONFIG, else the Pod's ServiceAccount")
+	cmd.Flags().BoolVar(&show, "show-settings", false, "print the settings with their sources, and end")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+	return cmd
+}
+
+func runService(cmd *cobra.Command, settings config.Settings, kubeconfig string) error {
+	log, err := newLog(cmd, settings.Log)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	if kubeconfig != "" {
+		if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
+			return err
+		}
+	}
+	service, err := sets.New(sets.Options{Settings: settings, Log: log, Version: readBuild().Version})
+	if err != nil {
+		return err
+	}
+	err = service.Start(cmd.Context())
+	var s signaled
+	if errors.As(context.Cause(cmd.Context()), &s) && err == nil {
+		return nil // told to end, and ended in order
+	}
+	return err
+}
+
+func newLog(cmd *cobra.Command, o config.Log) (logr.Logger, error) {
+	level, err := zapcore.ParseLevel(o.Level)
+	if err != nil {
+		return logr.Logger{}, usageError{err}
+	}
+	options := []zap.Opts{zap.WriteTo(cmd.ErrOrStderr()), zap.Level(level), zap.UseDevMode(o.Format == "console")}
+	return zap.New(options...).WithName("dogear"), nil
+}

@@ -1,0 +1,317 @@
+package sets
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/controller"
+	"github.com/dogear-dev/dogear/controller/handler"
+	"github.com/dogear-dev/dogear/controller/sets/expression"
+)
+
+// Cleanup is the finalizer of sets: it goes when nothing of their handlers is
+// left on any object.
+const Cleanup = "dogear.dev/cleanup"
+
+// finding is a condition of a set that has been looked at.
+type finding struct {
+	condition string
+	status    metav1.ConditionStatus
+	reason    string
+	message   string
+}
+
+// verdict is what is made of one set.
+type verdict struct {
+	set      v1alpha1.AnySet
+	resource *resource // nil: not served
+	findings []finding
+	// unserved tells that the API server says that there is no such resource.
+	unserved bool
+	// stalled tells that only a person can mend what is wrong.
+	stalled       bool
+	registrations []handler.Registration
+	// removing are the IDs of handlers that the set no longer has.
+	removing []string
+}
+
+// inForce tells whether the set is declared as it says.
+func (v *verdict) inForce() bool {
+	return !slices.ContainsFunc(v.findings, func(f finding) bool {
+		return f.status == metav1.ConditionFalse && f.condition != v1alpha1.ConditionDefaultsValid
+	})
+}
+
+func (v *verdict) find(condition string, status metav1.ConditionStatus, reason, message string, args ...any) {
+	if len(args) > 0 {
+		message = fmt.Sprintf(message, args...)
+	}
+	v.findings = append(v.findings, finding{condition, status, reason, message})
+}
+
+// verdicts are what is made of all sets, and what was declared of it.
+type verdicts struct {
+	sets        []*verdict
+	declaration controller.Declaration
+}
+
+// list returns all sets in the order in which they count: ClusterHandlerSets
+// go first, each by name.
+func (s *Service) list(ctx context.Context) ([]v1alpha1.AnySet, error) {
+	cluster, namespaced := &v1alpha1.ClusterHandlerSetList{}, &v1alpha1.HandlerSetList{}
+	if err := s.cached.List(ctx, cluster); err != nil {
+		return nil, fmt.Errorf("list ClusterHandlerSets: %w", err)
+	}
+	if err := s.cached.List(ctx, namespaced); err != nil {
+		return nil, fmt.Errorf("list HandlerSets: %w", err)
+	}
+	all := make([]v1alpha1.AnySet, 0, len(cluster.Items)+len(namespaced.Items))
+	for i := range cluster.Items {
+		all = append(all, &cluster.Items[i])
+	}
+	for i := range namespaced.Items {
+		all = append(all, &namespaced.Items[i])
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.AnySet) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return all, nil
+}
+
+// declare looks at all sets and declares what they say.
+func (s *Service) declare(ctx context.Context) {
+	all, err := s.list(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Error(err, "The sets cannot be read, will retry")
+		}
+		return
+	}
+	now := s.judge(ctx, all)
+	if ctx.Err() != nil {
+		return
+	}
+	before := s.judged.Load()
+	if before == nil || !same(before.declaration, now.declaration) {
+		if err := s.op.Declare(now.declaration); err != nil {
+			s.log.Error(err, "The sets cannot be declared: what was declared before stays in force")
+		}
+		s.endpoints.keep(now.sets)
+	}
+	s.judged.Store(now)
+	poke(s.synced)
+}
+
+func (s *Service) judge(ctx context.Context, all []v1alpha1.AnySet) *verdicts {
+	out := &verdicts{declaration: controller.Declaration{Removals: map[schema.GroupVersionKind]controller.Removal{}}}
+	versions := map[schema.GroupResource]*verdict{} // whose version counts
+	owners := map[string]string{}                   // of places in .status
+	for _, set := range all {
+		v := s.judgeSet(ctx, set, versions)
+		s.sharedPlaces(v, owners)
+		out.sets = append(out.sets, v)
+		out.declaration.Registrations = append(out.declaration.Registrations, v.registrations...)
+	}
+	out.declare()
+	return out
+}
+
+// declare adds to the declaration what objects have to be rid of, and what has
+// to stay on them.
+func (all *verdicts) declare() {
+	handled := map[schema.GroupKind]bool{}
+	for _, v := range all.sets {
+		if v.resource == nil {
+			continue
+		}
+		all.declaration.Keep = append(all.declaration.Keep, v.resource.kind.GroupKind())
+		if v.set.GetDeletionTimestamp() == nil && len(v.set.Declared().Handlers) > 0 {
+			handled[v.resource.kind.GroupKind()] = true
+		}
+	}
+	for _, v := range all.sets {
+		if v.resource == nil || len(v.removing) == 0 {
+			continue
+		}
+		removal := all.declaration.Removals[v.resource.kind]
+		for _, id := range v.removing {
+			removal.IDs = append(removal.IDs, v1alpha1.HandlerID(v.set, id))
+		}
+		removal.All = !handled[v.resource.kind.GroupKind()]
+		all.declaration.Removals[v.resource.kind] = removal
+	}
+}
+
+// judgeSet looks at one set.
+func (s *Service) judgeSet(ctx context.Context, set v1alpha1.AnySet, versions map[schema.GroupResource]*verdict) *verdict {
+	v := &verdict{set: set, removing: removing(set)}
+	spec := set.Declared()
+	s.judgeResource(ctx, v)
+	if set.GetDeletionTimestamp() != nil {
+		return v
+	}
+	valid := s.judgeSpec(v)
+	permitted := s.judgePermission(ctx, v)
+	if first := versions[spec.Resource.GroupResource()]; v.resource != nil && first != nil && first.resource.kind != v.resource.kind {
+		v.stalled = true
+		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "VersionConflict", "%s names version %s of the same resource: use one version in all sets",
+			nameOf(first.set), first.resource.kind.Version)
+		permitted = false
+	} else if v.resource != nil && first == nil {
+		versions[spec.Resource.GroupResource()] = v
+	}
+	switch {
+	case v.resource == nil:
+	case valid && permitted:
+		registrations, err := s.registrations(v)
+		if err != nil {
+			v.stalled = true
+			v.find(v1alpha1.ConditionReady, metav1.ConditionFalse, "Invalid", "%s", err)
+			v.registrations = s.placeholders(v)
+			return v
+		}
+		v.registrations = registrations
+	default:
+		v.registrations = s.placeholders(v)
+	}
+	return v
+}
+
+// judgeResource finds out whether the API server serves the resource.
+func (s *Service) judgeResource(ctx context.Context, v *verdict) {
+	r, err := s.served.find(ctx, v.set.Declared().Resource.GroupVersionResource())
+	switch {
+	case err == nil:
+		v.resource = r
+		v.find(v1alpha1.ConditionResourceServed, metav1.ConditionTrue, "Served", "the API server serves %s", r.kind)
+	case isMissing(err):
+		v.unserved = true
+		v.find(v1alpha1.ConditionResourceServed, metav1.ConditionFalse, "NotServed", "%s", err)
+	default:
+		v.find(v1alpha1.ConditionResourceServed, metav1.ConditionUnknown, "DiscoveryFailed", "%s", err)
+	}
+}
+
+// judgeSpec finds out what of the set cannot be used. The API server has
+// refused most of that already, but not where no webhook was up.
+func (s *Service) judgeSpec(v *verdict) bool {
+	problems := v1alpha1.Validate(v.set, expression.Check)
+	if len(problems) == 0 {
+		return true
+	}
+	v.stalled = true
+	v.find(v1alpha1.ConditionReady, metav1.ConditionFalse, "Invalid", "%s", problems.ToAggregate())
+	return false
+}
+
+// judgePermission finds out whether the settings allow what the set names, and
+// whether this process has the rights for it.
+func (s *Service) judgePermission(ctx context.Context, v *verdict) bool {
+	spec := v.set.Declared()
+	if err := s.settings.PermitResource(spec.Resource.GroupResource(), v.set.GetNamespace() != ""); err != nil {
+		v.stalled = true
+		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "NotAllowed", "%s", err)
+		return false
+	}
+	for i := range spec.Handlers {
+		if url := spec.Handlers[i].HTTP.URL; url != "" {
+			if err := s.settings.PermitURL(url); err != nil {
+				v.stalled = true
+				v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "URLNotAllowed", "handler %q: %s", spec.Handlers[i].ID, err)
+				return false
+			}
+		}
+	}
+	if v.resource == nil {
+		return false
+	}
+	if len(spec.Handlers) > 0 && s.controls() {
+		missing, err := s.rights.missing(ctx, v)
+		switch {
+		case err != nil:
+			v.find(v1alpha1.ConditionPermitted, metav1.ConditionUnknown, "ReviewFailed", "%s", err)
+			return false
+		case len(missing) > 0:
+			v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "RightsMissing", "%s", rightsMessage(v, missing))
+			return false
+		}
+	}
+	v.find(v1alpha1.ConditionPermitted, metav1.ConditionTrue, "Permitted", "the settings and rights of this installation allow what the set names")
+	return true
+}
+
+// removing lists the handlers that have to be removed from objects: those in
+// the status that the set no longer has, or all when it is being deleted.
+func removing(set v1alpha1.AnySet) (ids []string) {
+	for _, h := range set.Observed().Handlers {
+		if set.GetDeletionTimestamp() != nil || handlerOf(set, h.ID) == nil {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
+
+func handlerOf(set v1alpha1.AnySet, id string) *v1alpha1.Handler {
+	handlers := set.Declared().Handlers
+	for i := range handlers {
+		if handlers[i].ID == id {
+			return &handlers[i]
+		}
+	}
+	return nil
+}
+
+// known tells whether the status has the handler in force already. Before
+// that, it must not leave anything on objects: who would know of it?
+func known(set v1alpha1.AnySet, id string) bool {
+	return slices.Contains(set.GetFinalizers(), Cleanup) &&
+		slices.ContainsFunc(set.Observed().Handlers, func(h v1alpha1.HandlerStatus) bool { return h.ID == id })
+}
+
+// sharedPlaces says so where a handler writes to a place of .status that one
+// of an earlier set writes to.
+func (s *Service) sharedPlaces(v *verdict, owners map[string]string) {
+	if v.resource == nil {
+		return
+	}
+	var shared []string
+	for i := range v.set.Declared().Handlers {
+		h := &v.set.Declared().Handlers[i]
+		if h.Status.Place() == v1alpha1.TargetAnnotation {
+			continue
+		}
+		place := v.resource.kind.GroupKind().String() + " " + h.StatusPath()
+		if ns := v.set.GetNamespace(); ns != "" {
+			place += " " + ns
+		}
+		if owner, ok := owners[place]; ok {
+			shared = append(shared, fmt.Sprintf(".status.%s is also written to by %s", h.StatusPath(), owner))
+		} else {
+			owners[place] = nameOf(v.set)
+		}
+	}
+	if len(shared) > 0 {
+		v.find("StatusShared", metav1.ConditionTrue, "SamePath", "%s: the last to run replaces the other's payload; set status.path", strings.Join(shared, "; "))
+	}
+}
+
+func nameOf(set v1alpha1.AnySet) string {
+	if set.GetNamespace() == "" {
+		return "ClusterHandlerSet " + set.GetName()
+	}
+	return "HandlerSet " + set.GetNamespace() + "/" + set.GetName()
+}
+
+// same tells whether two declarations do the same.
+func same(a, b controller.Declaration) bool {
+	return slices.EqualFunc(a.Registrations, b.Registrations, func(a, b handler.Registration) bool {
+		return a.Spec.ID == b.Spec.ID && a.Version == b.Version
+	}) && fmt.Sprint(a.Removals, a.Keep) == fmt.Sprint(b.Removals, b.Keep)
+}

@@ -1,0 +1,134 @@
+package sets
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/config/v1alpha1"
+)
+
+// AggregateLabel on a ClusterRole gives its rules to Dogear's controller.
+const AggregateLabel = "dogear.dev/aggregate-to-controller"
+
+// right is one to do something with a resource.
+type right struct {
+	group, resource, subresource, namespace string
+	verb                                    string
+}
+
+// rights tells what this process may do. It is used by one goroutine.
+type rights struct {
+	client client.Client
+	clock  clock.PassiveClock
+	known  map[right]knownRight
+}
+
+type knownRight struct {
+	allowed bool
+	at      time.Time
+}
+
+const (
+	// allowedTTL is how long it counts that something is allowed, and
+	// deniedTTL that it is not.
+	allowedTTL = time.Minute
+	deniedTTL  = 4 * time.Second
+)
+
+// missing lists the rights that the handlers of a set need and this process
+// lacks.
+func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err error) {
+	namespace := v.set.GetNamespace()
+	name := v.resource.name
+	needed := []right{}
+	for _, verb := range []string{"get", "list", "watch", "patch"} {
+		needed = append(needed, right{name.Group, name.Resource, "", namespace, verb})
+	}
+	if v.resource.subresource && writesStatus(v.set) {
+		needed = append(needed, right{name.Group, name.Resource, "status", namespace, "patch"})
+	}
+	for _, n := range needed {
+		allowed, err := r.has(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if !allowed {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+func writesStatus(set v1alpha1.AnySet) bool {
+	for i := range set.Declared().Handlers {
+		h := &set.Declared().Handlers[i]
+		if h.Status.Place() != v1alpha1.TargetAnnotation || h.ConditionType() != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *rights) has(ctx context.Context, n right) (bool, error) {
+	if k, ok := r.known[n]; ok {
+		if age := r.clock.Since(k.at); k.allowed && age < allowedTTL || age < deniedTTL {
+			return k.allowed, nil
+		}
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource,
+		},
+	}}
+	if err := r.client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("ask for the own rights: %w", err)
+	}
+	if r.known == nil {
+		r.known = map[right]knownRight{}
+	}
+	r.known[n] = knownRight{review.Status.Allowed, r.clock.Now()}
+	return review.Status.Allowed, nil
+}
+
+// rightsMessage says which rule is missing, with a ClusterRole to apply.
+func rightsMessage(v *verdict, missing []right) string {
+	var verbs []string
+	status := false
+	for _, m := range missing {
+		if m.subresource != "" {
+			status = true
+			continue
+		}
+		verbs = append(verbs, m.verb)
+	}
+	name := v.resource.name
+	var text strings.Builder
+	fmt.Fprintf(&text, "Dogear lacks rights for %s:", name.GroupResource())
+	if len(verbs) > 0 {
+		fmt.Fprintf(&text, " %s", strings.Join(verbs, ", "))
+	}
+	if status {
+		text.WriteString(" patch of its status")
+	}
+	fmt.Fprintf(&text, `. Apply this ClusterRole:
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: dogear-%s
+  labels: {%s: "true"}
+rules:
+- apiGroups: [%q]
+  resources: [%s]
+  verbs: [get, list, watch, patch]
+`, strings.TrimSuffix(name.Resource+"."+name.Group, "."), AggregateLabel, name.Group, name.Resource)
+	if v.resource.subresource {
+		fmt.Fprintf(&text, "- apiGroups: [%q]\n  resources: [%s/status]\n  verbs: [patch]\n", name.Group, name.Resource)
+	}
+	return text.String()
+}

@@ -1,0 +1,232 @@
+package sets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/controller/handler"
+	"github.com/dogear-dev/dogear/controller/sets/expression"
+	"github.com/dogear-dev/dogear/storage"
+)
+
+// version identifies what a registration does.
+type version struct {
+	uid        string
+	generation int64
+	resource   resource
+	held       bool
+}
+
+// registrations says in the engine's words what a set declares.
+func (s *Service) registrations(v *verdict) ([]handler.Registration, error) {
+	match, err := s.match(v.set)
+	if err != nil {
+		return nil, err
+	}
+	var out []handler.Registration
+	spec := v.set.Declared()
+	if spec.Defaults != nil {
+		r, err := s.defaults(v, match)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	for i := range spec.Handlers {
+		h := &spec.Handlers[i]
+		if !known(v.set, h.ID) {
+			continue // its status comes first
+		}
+		r, err := s.registration(v, h, match)
+		if err != nil {
+			return nil, fmt.Errorf("handler %q: %w", h.ID, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (v *verdict) version(held bool) version {
+	return version{string(v.set.GetUID()), v.set.GetGeneration(), *v.resource, held}
+}
+
+func (s *Service) registration(v *verdict, h *v1alpha1.Handler, match *match) (handler.Registration, error) {
+	spec := match.spec
+	spec.ID, spec.Kind = v1alpha1.HandlerID(v.set, h.ID), v.resource.kind
+	for _, cause := range h.Causes {
+		spec.On |= causes[cause]
+	}
+	spec.Fields, spec.Revision, spec.Claim, spec.Diff = h.Fields, h.Revision, h.Claim, h.Diff
+	if v.set.Declared().Existing == v1alpha1.ExistingAdopt {
+		spec.Existing = handler.AdoptExisting
+	}
+	spec.Retry.Limit, spec.Retry.Timeout = h.Retry.Bounds()
+	spec.Retry.Initial, spec.Retry.Factor, spec.Retry.Max = h.Retry.Delays()
+	spec.Timeout = -1 // a call has time-outs of its own
+	spec.Concurrency = h.HTTP.InFlight()
+	spec.Status = handler.StatusTarget{Path: h.StatusPath(), Condition: h.ConditionType()}
+	if h.Status.Place() == v1alpha1.TargetAnnotation {
+		spec.Status.Target = handler.Annotation
+	}
+	r := match.registration(spec)
+	r.Version = v.version(false)
+	if !s.controls() {
+		r.Run = func(context.Context, *handler.RawRequest) (handler.Result, error) {
+			return handler.Result{}, errors.New("this process handles no objects")
+		}
+		return r, nil
+	}
+	endpoint, err := s.endpoints.of(v, h)
+	if err != nil {
+		return r, err
+	}
+	r.Run, r.Gate = endpoint.Run, endpoint.Gate()
+	if v.set.Declared().Paused {
+		r.Gate = shut
+	}
+	return r, nil
+}
+
+var causes = map[v1alpha1.Cause]handler.Cause{
+	v1alpha1.CauseCreate: handler.Create, v1alpha1.CauseUpdate: handler.Update,
+	v1alpha1.CauseDelete: handler.Delete, v1alpha1.CauseResume: handler.Resume,
+}
+
+// shut is the gate of handlers that must not run now.
+var shut handler.Gate = &shutGate{}
+
+type shutGate struct{ _ byte }
+
+// Capacity implements handler.Gate.
+func (*shutGate) Capacity() int { return 0 }
+
+// OnChange implements handler.Gate.
+func (*shutGate) OnChange(func()) {}
+
+// placeholders stand for the handlers of a set that cannot be used at present:
+// they hold what the handlers hold, and never run.
+func (s *Service) placeholders(v *verdict) (out []handler.Registration) {
+	if v.resource == nil {
+		return nil
+	}
+	for _, status := range v.set.Observed().Handlers {
+		if slices.Contains(v.removing, status.ID) {
+			continue
+		}
+		id := v1alpha1.HandlerID(v.set, status.ID)
+		spec := handler.Spec{ID: id, Kind: v.resource.kind, Timeout: -1, Status: handler.StatusTarget{Target: handler.Annotation}}
+		if namespace := v.set.GetNamespace(); namespace != "" {
+			spec.Namespaces = []string{namespace}
+		}
+		if h := handlerOf(v.set, status.ID); h != nil {
+			for _, cause := range h.Causes {
+				spec.On |= causes[cause] &^ handler.Resume
+			}
+		}
+		if spec.On == 0 {
+			spec.On = handler.Create
+		}
+		out = append(out, handler.Registration{
+			Spec: spec, Object: &unstructured.Unstructured{}, Version: v.version(true), Gate: shut,
+			Run: func(context.Context, *handler.RawRequest) (handler.Result, error) {
+				return handler.Result{}, errors.New("the set cannot be used at present")
+			},
+			Selects: func(u *unstructured.Unstructured) (bool, error) {
+				marker, err := storage.ServicePrefix.Read(u.GetAnnotations())
+				held := spec.On&handler.Delete != 0 && slices.Contains(u.GetFinalizers(), storage.ServicePrefix.Finalizer())
+				return held || err == nil && marker.Names(id), nil
+			},
+		})
+	}
+	return out
+}
+
+// match is what of a set selects objects.
+type match struct {
+	spec        handler.Spec
+	conditions  []*expression.Condition
+	inNamespace func(string) (bool, error)
+}
+
+func (s *Service) match(set v1alpha1.AnySet) (*match, error) {
+	m := &match{}
+	if namespace := set.GetNamespace(); namespace != "" {
+		m.spec.Namespaces = []string{namespace}
+	}
+	declared := set.Declared().Match
+	if declared == nil {
+		return m, nil
+	}
+	if declared.LabelSelector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(declared.LabelSelector)
+		if err != nil {
+			return nil, fmt.Errorf("match.labelSelector: %w", err)
+		}
+		m.spec.Labels = selector.String()
+	}
+	for _, a := range declared.Annotations {
+		if m.spec.Annotations == nil {
+			m.spec.Annotations = map[string]handler.Match{}
+		}
+		switch {
+		case a.Absent:
+			m.spec.Annotations[a.Key] = handler.Absent
+		case a.Value != nil:
+			m.spec.Annotations[a.Key] = handler.Equals(*a.Value)
+		default:
+			m.spec.Annotations[a.Key] = handler.Present
+		}
+	}
+	for _, c := range declared.Conditions {
+		condition, err := expression.CompileCondition(c.Expression)
+		if err != nil {
+			return nil, fmt.Errorf("match.conditions: %s: %w", c.Name, err)
+		}
+		m.conditions = append(m.conditions, condition)
+	}
+	if n := declared.NamespaceSelector; n != nil && len(n.MatchLabels)+len(n.MatchExpressions) > 0 {
+		selector, err := metav1.LabelSelectorAsSelector(n)
+		if err != nil {
+			return nil, fmt.Errorf("match.namespaceSelector: %w", err)
+		}
+		m.inNamespace = func(name string) (bool, error) { return s.namespaceMatches(name, selector) }
+	}
+	return m, nil
+}
+
+// registration is one with what selects objects filled in.
+func (m *match) registration(spec handler.Spec) handler.Registration {
+	r := handler.Registration{Spec: spec, Object: &unstructured.Unstructured{}, InNamespace: m.inNamespace}
+	if len(m.conditions) > 0 {
+		r.Selects = func(u *unstructured.Unstructured) (bool, error) {
+			for _, c := range m.conditions {
+				// One that fails on an object does not select it.
+				if holds, err := c.Holds(u); err != nil || !holds {
+					return false, nil //nolint:nilerr // as documented
+				}
+			}
+			return true, nil
+		}
+	}
+	return r
+}
+
+// namespaceMatches asks the cache. A namespace that is not there yet wakes its
+// objects when it comes.
+func (s *Service) namespaceMatches(name string, selector labels.Selector) (bool, error) {
+	namespace := namespaceObject()
+	err := s.cached.Get(context.Background(), client.ObjectKey{Name: name}, namespace)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && selector.Matches(labels.Set(namespace.Labels)), err
+}

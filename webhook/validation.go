@@ -1,0 +1,65 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ValidationPath is where a [Validation] is served.
+const ValidationPath = "/validate"
+
+// Validation refuses objects of an operator's own kinds that cannot be used.
+// While it does not answer they pass, and the operator says so in their status.
+type Validation struct {
+	// Admitter decides.
+	Admitter Admitter
+	// Rules say what is sent.
+	Rules []admissionregistrationv1.RuleWithOperations
+}
+
+// Configuration generates the configuration of the API server for it.
+func (v *Validation) Configuration(options ConfigOptions) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	options = options.WithDefaults()
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: options.Name, Labels: options.Labels},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:                    "validate." + options.Domain,
+			ClientConfig:            options.clientConfigFor(ValidationPath),
+			Rules:                   v.Rules,
+			FailurePolicy:           new(admissionregistrationv1.Ignore),
+			MatchPolicy:             new(admissionregistrationv1.Equivalent),
+			NamespaceSelector:       &metav1.LabelSelector{},
+			ObjectSelector:          &metav1.LabelSelector{},
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			TimeoutSeconds:          new(options.TimeoutSeconds),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, nil
+}
+
+// PublishValidation makes the configuration in the cluster what it should be.
+func PublishValidation(ctx context.Context, c client.Client, want *admissionregistrationv1.ValidatingWebhookConfiguration) error {
+	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	err := c.Get(ctx, client.ObjectKeyFromObject(want), have)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = c.Create(ctx, want.DeepCopy(), client.FieldOwner(FieldManager))
+	case err == nil && !equality.Semantic.DeepEqual(have.Webhooks, want.Webhooks):
+		changed := have.DeepCopy()
+		changed.Webhooks = want.DeepCopy().Webhooks
+		err = c.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+	}
+	if err != nil {
+		return fmt.Errorf("publish validating webhook configuration %q: %w", want.Name, err)
+	}
+	return nil
+}

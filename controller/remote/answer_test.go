@@ -13,49 +13,54 @@ import (
 	"github.com/dogear-dev/dogear/controller/handler"
 )
 
+// reviewed is an answer with that response.
+func reviewed(response string) string {
+	return `{"apiVersion":"dogear.dev/v1alpha1","kind":"HandlerReview","response":` + response + `}`
+}
+
+// badAnswers are bodies that are no HandlerReview, and what is said of them.
+var badAnswers = map[string]struct{ body, text string }{
+	"HTML":                  {"<!DOCTYPE html><h1>Login</h1>", "invalid character '<'"},
+	"text":                  {"ok", "invalid character 'o'"},
+	"half":                  {`{"apiVersion":"dogear.dev/v1alpha1",`, "unexpected end of JSON input"},
+	"a list":                {"[]", "cannot unmarshal array"},
+	"null":                  {"null", `apiVersion is "": want "dogear.dev/v1alpha1"`},
+	"nothing of ours":       {"{}", `apiVersion is ""`},
+	"wrong version":         {strings.Replace(reviewed(`{}`), "v1alpha1", "v2", 1), `apiVersion is "dogear.dev/v2"`},
+	"wrong kind":            {strings.Replace(reviewed(`{}`), "HandlerReview", "AdmissionReview", 1), `kind is "AdmissionReview": want "HandlerReview"`},
+	"no response":           {`{"apiVersion":"dogear.dev/v1alpha1","kind":"HandlerReview"}`, "no response"},
+	"a response of null":    {reviewed("null"), "no response"},
+	"two answers":           {reviewed(`{"uid":"UID","outcome":"Succeeded"}`) + reviewed(`{"uid":"UID","outcome":"Failed"}`), "after top-level value"},
+	"no uid":                {reviewed(`{"outcome":"Succeeded"}`), `response.uid is "": want that of the request`},
+	"wrong uid":             {reviewed(`{"uid":"1234","outcome":"Succeeded"}`), `response.uid is "1234"`},
+	"no outcome":            {reviewed(`{"uid":"UID"}`), `response.outcome is "": want Succeeded, Waiting, Retrying or Failed`},
+	"unknown outcome":       {reviewed(`{"uid":"UID","outcome":"Done"}`), `response.outcome is "Done"`},
+	"an outcome in a case":  {reviewed(`{"uid":"UID","outcome":"succeeded"}`), `response.outcome is "succeeded"`},
+	"an outcome of numbers": {reviewed(`{"uid":"UID","outcome":1}`), "cannot unmarshal number"},
+	"unknown member":        {reviewed(`{"uid":"UID","outcome":"Waiting","delay":"5s"}`), `unknown field "response.delay"`},
+	"unknown member above":  {`{"apiVersion":"dogear.dev/v1alpha1","kind":"HandlerReview","result":{}}`, `unknown field "result"`},
+	"unknown in the patch":  {reviewed(`{"uid":"UID","outcome":"Succeeded","patch":{"metadata":{}}}`), `unknown field "response.patch.metadata"`},
+	"wrong case":            {reviewed(`{"uid":"UID","Outcome":"Succeeded"}`), `unknown field "response.Outcome"`},
+	"a member twice":        {reviewed(`{"uid":"UID","outcome":"Succeeded","outcome":"Failed"}`), `duplicate field "response.outcome"`},
+	"twice in the payload":  {reviewed(`{"uid":"UID","outcome":"Succeeded","status":{"a":1,"a":2}}`), `response.status: duplicate field "a"`},
+	"twice in the patch":    {reviewed(`{"uid":"UID","outcome":"Succeeded","patch":{"spec":{"a":{"b":1,"b":2}}}}`), `field "a": duplicate field "b"`},
+	"NaN":                   {reviewed(`{"uid":"UID","outcome":"Succeeded","status":{"a":NaN}}`), "invalid character 'N'"},
+	"Infinity":              {reviewed(`{"uid":"UID","outcome":"Succeeded","status":{"a":-Infinity}}`), "invalid character 'I'"},
+	"a number too great":    {reviewed(`{"uid":"UID","outcome":"Succeeded","status":{"a":1e999}}`), "cannot unmarshal number 1e999"},
+	"negative delay":        {reviewed(`{"uid":"UID","outcome":"Waiting","after":"-1s"}`), "-1s"},
+	"a delay in a number":   {reviewed(`{"uid":"UID","outcome":"Waiting","after":30}`), `want text such as "10s"`},
+	"a delay without unit":  {reviewed(`{"uid":"UID","outcome":"Waiting","after":"30"}`), `duration "30"`},
+	"a delay of centuries":  {reviewed(`{"uid":"UID","outcome":"Waiting","after":"9999999999h"}`), `duration "9999999999h"`},
+	"a reason of words":     {reviewed(`{"uid":"UID","outcome":"Failed","reason":"no quota"}`), `response.reason is "no quota"`},
+	"a label of numbers":    {reviewed(`{"uid":"UID","outcome":"Succeeded","patch":{"labels":{"a":1}}}`), "cannot unmarshal number"},
+	"deeply nested":         {reviewed(`{"uid":"UID","outcome":"Succeeded","status":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`), "exceeded max depth"},
+}
+
 // TestABadAnswerIsNoSuccess: whatever a success has as its body, if it is no
 // HandlerReview, the attempt is repeated, and the message says what is wrong.
 func TestABadAnswerIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	review := func(response string) string {
-		return `{"apiVersion":"dogear.dev/v1alpha1","kind":"HandlerReview","response":` + response + `}`
-	}
-	for name, test := range map[string]struct{ body, text string }{
-		"HTML":                  {"<!DOCTYPE html><h1>Login</h1>", "invalid character '<'"},
-		"text":                  {"ok", "invalid character 'o'"},
-		"half":                  {`{"apiVersion":"dogear.dev/v1alpha1",`, "unexpected end of JSON input"},
-		"a list":                {"[]", "cannot unmarshal array"},
-		"null":                  {"null", `apiVersion is "": want "dogear.dev/v1alpha1"`},
-		"nothing of ours":       {"{}", `apiVersion is ""`},
-		"wrong version":         {strings.Replace(review(`{}`), "v1alpha1", "v2", 1), `apiVersion is "dogear.dev/v2"`},
-		"wrong kind":            {strings.Replace(review(`{}`), "HandlerReview", "AdmissionReview", 1), `kind is "AdmissionReview": want "HandlerReview"`},
-		"no response":           {`{"apiVersion":"dogear.dev/v1alpha1","kind":"HandlerReview"}`, "no response"},
-		"a response of null":    {review("null"), "no response"},
-		"two answers":           {review(`{"uid":"UID","outcome":"Succeeded"}`) + review(`{"uid":"UID","outcome":"Failed"}`), "after top-level value"},
-		"no uid":                {review(`{"outcome":"Succeeded"}`), `response.uid is "": want that of the request`},
-		"wrong uid":             {review(`{"uid":"1234","outcome":"Succeeded"}`), `response.uid is "1234"`},
-		"no outcome":            {review(`{"uid":"UID"}`), `response.outcome is "": want Succeeded, Waiting, Retrying or Failed`},
-		"unknown outcome":       {review(`{"uid":"UID","outcome":"Done"}`), `response.outcome is "Done"`},
-		"an outcome in a case":  {review(`{"uid":"UID","outcome":"succeeded"}`), `response.outcome is "succeeded"`},
-		"an outcome of numbers": {review(`{"uid":"UID","outcome":1}`), "cannot unmarshal number"},
-		"unknown member":        {review(`{"uid":"UID","outcome":"Waiting","delay":"5s"}`), `unknown field "response.delay"`},
-		"unknown member above":  {`{"apiVersion":"dogear.dev/v1alpha1","kind":"HandlerReview","result":{}}`, `unknown field "result"`},
-		"unknown in the patch":  {review(`{"uid":"UID","outcome":"Succeeded","patch":{"metadata":{}}}`), `unknown field "response.patch.metadata"`},
-		"wrong case":            {review(`{"uid":"UID","Outcome":"Succeeded"}`), `unknown field "response.Outcome"`},
-		"a member twice":        {review(`{"uid":"UID","outcome":"Succeeded","outcome":"Failed"}`), `duplicate field "response.outcome"`},
-		"twice in the payload":  {review(`{"uid":"UID","outcome":"Succeeded","status":{"a":1,"a":2}}`), `response.status: duplicate field "a"`},
-		"twice in the patch":    {review(`{"uid":"UID","outcome":"Succeeded","patch":{"spec":{"a":{"b":1,"b":2}}}}`), `field "a": duplicate field "b"`},
-		"NaN":                   {review(`{"uid":"UID","outcome":"Succeeded","status":{"a":NaN}}`), "invalid character 'N'"},
-		"Infinity":              {review(`{"uid":"UID","outcome":"Succeeded","status":{"a":-Infinity}}`), "invalid character 'I'"},
-		"a number too great":    {review(`{"uid":"UID","outcome":"Succeeded","status":{"a":1e999}}`), "cannot unmarshal number 1e999"},
-		"negative delay":        {review(`{"uid":"UID","outcome":"Waiting","after":"-1s"}`), "-1s"},
-		"a delay in a number":   {review(`{"uid":"UID","outcome":"Waiting","after":30}`), `want text such as "10s"`},
-		"a delay without unit":  {review(`{"uid":"UID","outcome":"Waiting","after":"30"}`), `duration "30"`},
-		"a delay of centuries":  {review(`{"uid":"UID","outcome":"Waiting","after":"9999999999h"}`), `duration "9999999999h"`},
-		"a reason of words":     {review(`{"uid":"UID","outcome":"Failed","reason":"no quota"}`), `response.reason is "no quota"`},
-		"a label of numbers":    {review(`{"uid":"UID","outcome":"Succeeded","patch":{"labels":{"a":1}}}`), "cannot unmarshal number"},
-		"deeply nested":         {review(`{"uid":"UID","outcome":"Succeeded","status":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`), "exceeded max depth"},
-	} {
+	for name, test := range badAnswers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -30,7 +30,7 @@ func BenchmarkRun(b *testing.B) {
 func BenchmarkBare(b *testing.B) {
 	server := serve(b, answering(`{"uid":"UID","outcome":"Succeeded","status":{"phase":"Ready"}}`))
 	h := handlerOf(b, to(server), loopback())
-	body, err := h.review(b.Context(), request(), "uid-1")
+	body, _, err := h.review(b.Context(), request(), "uid-1")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func BenchmarkReview(b *testing.B) {
 	h := handlerOf(b, Endpoint{URL: "https://hooks.example.com/"}, Shared{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := h.review(b.Context(), request(), "uid-1"); err != nil {
+		if _, _, err := h.review(b.Context(), request(), "uid-1"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -34,8 +34,8 @@ type Callbacks struct {
 
 var _ CallbackSource = Callbacks{}.Offer
 
-// Offer is a CallbackSource. The token's nonce is the uid of the request: who
-// takes callbacks in must keep it with the handler's record.
+// Offer is a CallbackSource. The token's nonce is the uid of the request, and
+// the Completion of the Result where the endpoint's answer is Waiting.
 func (c Callbacks) Offer(ctx context.Context, request *handler.RawRequest, uid string) (*v1alpha1.HandlerReviewCallback, error) {
 	keys, err := c.Keys(ctx)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller/handler"
@@ -156,3 +158,6 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 	}
 	return all
 }
+
+// at is a clock that stands still.
+func at(now time.Time) clock.PassiveClock { return testingclock.NewFakePassiveClock(now) }

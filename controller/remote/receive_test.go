@@ -207,6 +207,24 @@ func TestOtherMethodsAndPathsAreNoCallbacks(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatWaitsCanBeCompleted: no other outcome has a word for it, nor has
+// one that was offered no callback.
+func TestOnlyWhatWaitsCanBeCompleted(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []string{"Succeeded", "Waiting", "Retrying", "Failed"} {
+		for _, offered := range []bool{false, true} {
+			e := to(serve(t, answering(`{"uid":"UID","outcome":"`+outcome+`"}`)))
+			if offered {
+				e.Callback = Callbacks{Base: "https://dogear.example.com", Keys: fixed(tokenKeys)}.Offer
+			}
+			got := run(t, handlerOf(t, e, loopback()))
+			if has := got.Completion != ""; has != (offered && outcome == "Waiting") {
+				t.Errorf("%s, offered %v: the word is %q", outcome, offered, got.Completion)
+			}
+		}
+	}
+}
+
 // TestAnOutcomeThatComesLater goes the whole way: the endpoint answers 202, and
 // sends the outcome to the address from its request.
 func TestAnOutcomeThatComesLater(t *testing.T) {
@@ -223,9 +241,13 @@ func TestAnOutcomeThatComesLater(t *testing.T) {
 	})
 	e := to(endpoint)
 	e.Callback = Callbacks{Base: dogear.URL + "/", Keys: fixed(tokenKeys)}.Offer
-	want(t, run(t, handlerOf(t, e, loopback())), handler.Waiting, "", "")
+	outcome := run(t, handlerOf(t, e, loopback()))
+	want(t, outcome, handler.Waiting, "", "")
 
 	o := <-offers
+	if outcome.Completion != o.uid {
+		t.Errorf("the word for the completion is %q: want the uid of the request", outcome.Completion)
+	}
 	if u, err := url.Parse(o.url); err != nil || !strings.HasPrefix(u.Path, "/callback/") {
 		t.Fatalf("the address is %q", o.url)
 	}

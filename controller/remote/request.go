@@ -16,8 +16,8 @@ import (
 // none is offered this time. uid is that of the request.
 type CallbackSource func(ctx context.Context, request *handler.RawRequest, uid string) (*v1alpha1.HandlerReviewCallback, error)
 
-// review is the body of a request.
-func (h *Handler) review(ctx context.Context, request *handler.RawRequest, uid string) ([]byte, error) {
+// review is the body of a request; offered tells whether a callback is in it.
+func (h *Handler) review(ctx context.Context, request *handler.RawRequest, uid string) (body []byte, offered bool, err error) {
 	e := &h.endpoint
 	gvk := request.Object.GroupVersionKind()
 	r := &v1alpha1.HandlerReviewRequest{
@@ -41,20 +41,20 @@ func (h *Handler) review(ctx context.Context, request *handler.RawRequest, uid s
 		r.Deadline = &deadline
 	}
 	if err := h.addObjects(r, request); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if e.Callback != nil {
-		callback, err := e.Callback(ctx, request, uid)
-		if err != nil {
-			return nil, fmt.Errorf("callback: %w", err)
+		if r.Callback, err = e.Callback(ctx, request, uid); err != nil {
+			return nil, false, fmt.Errorf("callback: %w", err)
 		}
-		if callback != nil {
-			r.Callback, r.Capabilities = callback, []string{v1alpha1.CapabilityCallback}
-		}
+	}
+	if r.Callback != nil {
+		r.Capabilities = []string{v1alpha1.CapabilityCallback}
 	}
 	review := v1alpha1.HandlerReview{Request: r}
 	review.APIVersion, review.Kind = v1alpha1.GroupVersion.String(), v1alpha1.HandlerReviewKind
-	return json.Marshal(review)
+	body, err = json.Marshal(review)
+	return body, r.Callback != nil, err
 }
 
 // addObjects adds what the endpoint may see of the object, and of what it was.

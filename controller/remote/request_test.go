@@ -25,7 +25,7 @@ func sent(t testing.TB, e Endpoint, r *handler.RawRequest) map[string]any {
 	t.Helper()
 	e.URL = "https://hooks.example.com/"
 	before, old := r.Object.DeepCopy(), r.Old.DeepCopy()
-	body, err := handlerOf(t, e, Shared{}).review(t.Context(), r, "uid-1")
+	body, _, err := handlerOf(t, e, Shared{}).review(t.Context(), r, "uid-1")
 	if err != nil {
 		t.Fatal(err)
 	}

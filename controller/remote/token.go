@@ -34,8 +34,8 @@ type Token struct {
 	Namespace, Name string
 	UID             types.UID
 	Handler         string
-	// Nonce is the uid of the request. It makes the token good for one use:
-	// whoever takes the callback in compares it with what it has recorded.
+	// Nonce is the uid of the request. It makes the token good for one use: it
+	// is the Completion of the Result that the engine has recorded, or no more.
 	Nonce string
 	// Expires has a resolution of seconds.
 	Expires time.Time

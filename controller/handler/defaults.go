@@ -14,6 +14,11 @@ type Admission struct {
 	Operation Cause
 	// User is the name of the user who makes the request.
 	User string
+	// UserUID, Groups and Extra are what else the API server knows of the user.
+	// They must not be changed.
+	UserUID string
+	Groups  []string
+	Extra   map[string][]string
 	// DryRun tells that nothing will be stored.
 	DryRun bool
 }
@@ -56,7 +61,7 @@ func withDefaults[T client.Object](u *unstructured.Unstructured, fn func(T) erro
 		return nil, err
 	}
 	filled := u.DeepCopy()
-	fill(filled.Object, before, settable(after))
+	fill(filled.Object, before, settable(after), false)
 	return filled, nil
 }
 
@@ -100,27 +105,3 @@ func isDogears(annotation string) bool {
 	return ok && strings.HasPrefix(prefix, "dogear.")
 }
 
-// fill copies into target what after has and target does not. before tells
-// what the typed round trip alone makes up, which is no one's wish.
-func fill(target, before, after map[string]any) {
-	for key, value := range after {
-		have := target[key]
-		if value == nil || have == nil && equal(before[key], value) {
-			continue
-		}
-		child, isMap := value.(map[string]any)
-		into, ok := have.(map[string]any)
-		switch {
-		case isMap && (ok || have == nil):
-			if into == nil {
-				into = map[string]any{}
-			}
-			deeper, _ := before[key].(map[string]any)
-			if fill(into, deeper, child); len(into) > 0 || len(child) == 0 {
-				target[key] = into
-			}
-		case have == nil:
-			target[key] = value
-		}
-	}
-}

@@ -192,15 +192,34 @@ func TestDefaultsFailWithTheirError(t *testing.T) {
 
 func TestDefaultsAreToldOfTheRequest(t *testing.T) {
 	t.Parallel()
-	want := handler.Admission{Operation: handler.Update, User: "jane", DryRun: true}
+	want := handler.Admission{
+		Operation: handler.Update, User: "jane", UserUID: "u1", Groups: []string{"devs"}, Extra: map[string][]string{"a": {"b"}}, DryRun: true,
+	}
 	var b book
 	handler.Defaults(&b, handler.Spec{ID: "d"}, func(_ *cmapi.Certificate, got handler.Admission) error {
-		if got != want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v: want %+v", got, want)
 		}
 		return nil
 	})
 	if _, err := b.all[0].Defaults(parse(t, certificate), want); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestFillAbsentKeepsNullAndCopies(t *testing.T) {
+	t.Parallel()
+	u := parse(t, head+`"metadata":{"name":"web"},"spec":{"a":null,"b":{"c":null,"d":1},"e":"x","f":[]}}`)
+	values := object{
+		"apiVersion": "v2", "kind": "Other", "status": object{"a": int64(1)},
+		"metadata": object{"name": "x", "labels": object{"l": "v"}, "annotations": object{"dogear.dev/paused": "true"}},
+		"spec":     object{"a": object{"x": int64(1)}, "b": object{"c": int64(1), "d": int64(2), "g": []any{"i"}}, "e": object{"x": int64(1)}, "f": []any{"i"}, "n": nil, "m": object{"n": nil}},
+	}
+	before := (&unstructured.Unstructured{Object: values}).DeepCopy().Object
+	handler.FillAbsent(u.Object, values)
+	wantSame(t, u.Object, nil, head+`"metadata":{"name":"web","labels":{"l":"v"}},"spec":{"a":null,"b":{"c":null,"d":1,"g":["i"]},"e":"x","f":[]}}`)
+	u.Object["spec"].(object)["b"].(object)["g"].([]any)[0] = "changed"
+	if !reflect.DeepEqual(values, before) {
+		t.Errorf("the values were changed: %v", values)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -8,9 +9,9 @@ import (
 	"golang.org/x/term"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/dogear-dev/dogear/cmd/dogear/demo"
+	"github.com/dogear-dev/dogear/cmd/dogear/demo/hook"
 )
 
 func newDemo(options demo.Options) *cobra.Command {
@@ -18,12 +19,14 @@ func newDemo(options demo.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show Dogear at work on an embedded control plane",
-		Long: `Starts etcd and kube-apiserver on this machine, installs cert-manager's CRDs,
-and runs a controller and a webhook as two processes, each with the rights it
-needs and no more. An ordinary user then creates Certificates and Services:
-one handler fails twice before it succeeds, one fails for good, one is slow,
-and one cleans up after an object that is deleted. Nothing outside of a
-temporary folder is touched.
+		Long: `Starts etcd and kube-apiserver on this machine, installs the CRDs of
+cert-manager and of Dogear, and runs the service as it would run in a cluster:
+controller and webhook as two processes, each with the rights it needs and no
+more. Two endpoints, processes as well, stand behind Services, and
+ClusterHandlerSets say what they are called for. An ordinary user then creates
+Certificates and Services: one handler fails twice before it succeeds, one
+fails for good, one is slow, and one cleans up after an object that is deleted.
+Nothing outside of a temporary folder is touched.
 
 On a terminal a table shows where each handler stands, elsewhere there is a
 line per change. All of it is read from the objects' annotations.
@@ -82,26 +85,31 @@ func quiet() {
 	klog.SetLogger(logr.Discard())
 }
 
-// newOperator runs a part of the demo's operator; the demo calls it.
-func newOperator() *cobra.Command {
-	var options demo.OperatorOptions
+// newHook runs an endpoint of the demo; the demo calls it.
+func newHook() *cobra.Command {
+	var options hook.Options
 	cmd := &cobra.Command{
-		Use:    demo.OperatorCommand,
-		Short:  "Run a part of the demo's operator",
+		Use:    demo.HookCommand,
+		Short:  "Run an endpoint of the demo",
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options.Log = zap.New(zap.WriteTo(cmd.ErrOrStderr())).WithName(options.Role)
-			ctrl.SetLogger(options.Log)
-			klog.SetLogger(options.Log)
-			return demo.RunOperator(demo.UntilEOF(cmd.Context(), cmd.InOrStdin()), options)
+			options.Key = os.Getenv(demo.KeyVariable)
+			return hook.Serve(lifeline(cmd), options)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&options.Role, "role", "", "controller or webhook")
-	flags.StringVar(&options.Kubeconfig, "kubeconfig", "", "kubeconfig with the own token")
-	flags.StringVar(&options.Name, "name", "demo", "name of the demo")
-	flags.StringVar(&options.Address, "address", "", "where the webhook listens")
-	flags.StringVar(&options.Metrics, "metrics", "", "where metrics are served")
+	flags.StringVar(&options.Address, "address", "", "where to listen")
+	flags.StringVar(&options.CertificateFile, "certificate", "", "file with the certificate")
+	flags.StringVar(&options.KeyFile, "private-key", "", "file with its key")
 	return cmd
+}
+
+// lifeline is the context of a command. Where the demo has started it, it ends
+// with the demo, however that ends.
+func lifeline(cmd *cobra.Command) context.Context {
+	if os.Getenv(demo.LifelineVariable) == "" {
+		return cmd.Context()
+	}
+	return demo.UntilEOF(cmd.Context(), cmd.InOrStdin())
 }

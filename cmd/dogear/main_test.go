@@ -15,7 +15,6 @@ import (
 	"github.com/dogear-dev/dogear/cmd/dogear/demo"
 	"github.com/dogear-dev/dogear/storage"
 	"github.com/dogear-dev/dogear/test/rig"
-	"github.com/dogear-dev/dogear/test/rig/rigtest"
 )
 
 // asProgram makes the test binary behave as dogear: the demo runs its own
@@ -23,10 +22,18 @@ import (
 const asProgram = "DOGEAR_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == demo.OperatorCommand {
+	if os.Getenv(asProgram) != "" || os.Getenv(demo.LifelineVariable) != "" {
 		main()
 	}
-	rigtest.Main(m)
+	os.Exit(m.Run())
+}
+
+// needsPrograms skips a test that starts a control plane.
+func needsPrograms(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a control plane, which -short leaves out")
+	}
 }
 
 // dogear runs a command line in this process.
@@ -66,7 +73,7 @@ func TestHelpAndCompletion(t *testing.T) {
 				t.Errorf("dogear %s: no %q in:\n%s", c.args, want, stdout)
 			}
 		}
-		if strings.Contains(stdout, demo.OperatorCommand) {
+		if strings.Contains(stdout, demo.HookCommand) {
 			t.Errorf("dogear %s shows the hidden command", c.args)
 		}
 	}
@@ -125,10 +132,12 @@ func TestErrorsBeforeTheStart(t *testing.T) {
 	}
 }
 
-// The demo from end to end, on a control plane that these tests share.
+// The demo from end to end. Each has a control plane of its own, as there is
+// one service in a cluster.
 func TestDemoInPlainText(t *testing.T) {
+	needsPrograms(t)
 	t.Setenv("NO_COLOR", "1")
-	defaults := demo.Options{Name: "plain", ControlPlane: rigtest.ControlPlane(t)}
+	defaults := demo.Options{}
 	stdout, stderr, status := dogear(t, defaults, "demo")
 	if status != exitOK {
 		t.Fatalf("status %d: %s\n%s", status, stderr, stdout)
@@ -136,12 +145,12 @@ func TestDemoInPlainText(t *testing.T) {
 	for _, want := range []string{
 		`admission fills in spec.secretName: "shop-tls"`,
 		"Retrying   tries=1  next in 1.", "attempt=1 phase=Pending", "attempt=2 phase=Pending",
-		"(obtain a certificate: order shop.example.com: the authority is not done yet)",
+		"(the authority is not done yet)",
 		"Succeeded  tries=3  phase=Ready",
 		"Failed     tries=1  allowed=false name=rogue.example.org",
-		"record=Draining", "dns        Gone",
+		"record=Draining", "net/dns          Gone",
 		"All 4 objects ended as expected",
-		"10 (dns 4, policy 2, provision 3, warm-up 1)",
+		"10 (certs/policy 2, issue/provision 3, net/dns 4, slow/warm-up 1)",
 		"4 to 2 certificates (2.0 each), 5 to 2 services (2.5 each)",
 		"HandlerFailed 1, HandlerRetrying 1, StatusFallback",
 		"dogear demo --keep",
@@ -159,8 +168,9 @@ func TestDemoInPlainText(t *testing.T) {
 }
 
 func TestDemoAsJSON(t *testing.T) {
+	needsPrograms(t)
 	dir := t.TempDir() + "/demo"
-	defaults := demo.Options{Name: "machine", ControlPlane: rigtest.ControlPlane(t)}
+	defaults := demo.Options{}
 	stdout, stderr, status := dogear(t, defaults, "demo", "-o", "json", "--dir", dir)
 	if status != exitOK {
 		t.Fatalf("status %d: %s", status, stderr)
@@ -176,7 +186,7 @@ func TestDemoAsJSON(t *testing.T) {
 	if shop.Object != "Certificate/shop" || shop.Defaults["spec.secretName"] != "shop-tls" || len(shop.Handlers) != 2 {
 		t.Fatalf("want Certificate/shop with its default: %+v", shop)
 	}
-	if h := shop.Handlers[1]; h.ID != "provision" || h.State != storage.Succeeded || h.Attempts != 3 {
+	if h := shop.Handlers[1]; h.ID != "issue/provision" || h.State != storage.Succeeded || h.Attempts != 3 {
 		t.Errorf("want provision to succeed at the third attempt: %+v", h)
 	}
 	if !strings.Contains(stderr, "alice deletes Service/api") {
@@ -197,7 +207,7 @@ func checkKubectl(t *testing.T, kubeconfig string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", kubectl+" get certificates,services -A -o "+demo.CustomColumns("dogear.machine.example.com"))
+	cmd := exec.Command("sh", "-c", kubectl+" get certificates,services -A -o "+demo.CustomColumns(storage.ServicePrefix))
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	text, err := cmd.CombinedOutput()
 	if err != nil {
@@ -212,15 +222,16 @@ func checkKubectl(t *testing.T, kubeconfig string) {
 }
 
 func TestDemoTellsWhichObjectFailed(t *testing.T) {
+	needsPrograms(t)
 	expected := demo.DefaultExpected()
-	expected[1].Handlers = map[string]storage.State{"policy": storage.Succeeded} // of Certificate/rogue
-	defaults := demo.Options{Name: "wrong", ControlPlane: rigtest.ControlPlane(t), Expected: expected}
+	expected[1].Handlers = map[string]storage.State{"certs/policy": storage.Succeeded} // of Certificate/rogue
+	defaults := demo.Options{Expected: expected}
 	t.Setenv("TMPDIR", t.TempDir())
 	stdout, stderr, status := dogear(t, defaults, "demo")
 	if status != exitFailed {
 		t.Errorf("status %d, want %d", status, exitFailed)
 	}
-	want := `Certificate/rogue: the handler "policy" is Failed, expected was Succeeded: "rogue.example.org" is not below example.com`
+	want := `Certificate/rogue: the handler "certs/policy" is Failed, expected was Succeeded: "rogue.example.org" is not below example.com`
 	if !strings.Contains(stderr, want) || !strings.Contains(stderr, "logs: "+os.Getenv("TMPDIR")) {
 		t.Errorf("want %q and where the logs are:\n%s", want, stderr)
 	}
@@ -230,23 +241,24 @@ func TestDemoTellsWhichObjectFailed(t *testing.T) {
 }
 
 func TestDemoEndsInTime(t *testing.T) {
+	needsPrograms(t)
 	expected := append(demo.DefaultExpected(), demo.Expected{Object: "Service/never"})
 	t.Setenv("TMPDIR", t.TempDir())
-	defaults := demo.Options{Name: "late", ControlPlane: rigtest.ControlPlane(t), Expected: expected}
-	_, stderr, status := dogear(t, defaults, "demo", "--timeout", "15s")
-	if status != exitFailed || !strings.Contains(stderr, "not done within 15s (see --timeout)") {
+	defaults := demo.Options{Expected: expected}
+	_, stderr, status := dogear(t, defaults, "demo", "--timeout", "40s")
+	if status != exitFailed || !strings.Contains(stderr, "not done within 40s (see --timeout)") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 }
 
 // A signal ends everything in order, and leaves nothing behind.
 func TestDemoIsInterrupted(t *testing.T) {
-	rigtest.ControlPlane(t) // skipped where there can't be one
+	needsPrograms(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Setenv("TMPDIR", t.TempDir())
 	out := &trigger{text: "alice creates Certificate/shop", do: func() { cancel(signaled{syscall.SIGINT}) }}
 	var errs bytes.Buffer
-	defaults := demo.Options{Name: "interrupted", ControlPlane: rigtest.ControlPlane(t)}
+	defaults := demo.Options{}
 	if status := run(ctx, []string{"demo"}, out, &errs, defaults); status != 130 {
 		t.Errorf("status %d, want 130: %s", status, &errs)
 	}

@@ -38,6 +38,9 @@ reached is kept in annotations.
 		Example: `  # See it at work: no cluster is needed.
   dogear demo
 
+  # Run the service, as the chart does in a cluster.
+  dogear run --namespace=dogear --webhook-service=dogear
+
   # Complete commands in the shell.
   source <(dogear completion bash)`,
 		Args:          unknownCommand,
@@ -51,7 +54,7 @@ reached is kept in annotations.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongUsage("%w: see '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newDemo(defaults), newOperator(), newVersion())
+	root.AddCommand(newRun(), newDemo(defaults), newHook(), newVersion())
 	return root
 }
 

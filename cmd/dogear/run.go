@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -80,12 +78,7 @@ func runService(cmd *cobra.Command, settings config.Settings, kubeconfig string)
 	if err != nil {
 		return err
 	}
-	err = service.Start(cmd.Context())
-	var s signaled
-	if errors.As(context.Cause(cmd.Context()), &s) && err == nil {
-		return nil // told to end, and ended in order
-	}
-	return err
+	return service.Start(lifeline(cmd))
 }
 
 func newLog(cmd *cobra.Command, o config.Log) (logr.Logger, error) {

@@ -75,7 +75,7 @@ func (d *demo) countEvents(ctx context.Context) (map[string]int, error) {
 	last := -1
 	for {
 		list := &eventsv1.EventList{}
-		if err := d.alice.List(ctx, list, client.InNamespace(d.options.objects())); err != nil {
+		if err := d.alice.List(ctx, list, client.InNamespace(objectsNamespace)); err != nil {
 			return nil, fmt.Errorf("read the events: %w", err)
 		}
 		if len(list.Items) == last {

@@ -20,7 +20,7 @@ var kinds = []schema.GroupVersionKind{
 // follow keeps the board up to date with what the user can see, by watching
 // the objects' metadata, until ctx ends.
 func (d *demo) follow(ctx context.Context, config *rest.Config) error {
-	informers, err := cache.New(config, cache.Options{DefaultNamespaces: map[string]cache.Config{d.options.objects(): {}}})
+	informers, err := cache.New(config, cache.Options{DefaultNamespaces: map[string]cache.Config{objectsNamespace: {}}})
 	if err != nil {
 		return fmt.Errorf("set up the watch: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/dogear-dev/dogear/storage"
 	"github.com/dogear-dev/dogear/test/rig"
 )
 
@@ -36,38 +37,42 @@ var (
 	services     = []string{"services"}
 	secrets      = []string{"secrets"}
 	configMaps   = []string{"configmaps"}
-	webhooks     = []string{"mutatingwebhookconfigurations"}
+	webhooks     = []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+	handlerSets  = []string{"clusterhandlersets", "handlersets"}
 	events       = []string{"events"}
 )
 
 // userRights are those of somebody who works with the objects, and knows
-// nothing of the operator.
-func (o Options) userRights() rig.Rights {
+// nothing of Dogear.
+func userRights() rig.Rights {
 	all := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-	return rig.Rights{Namespaced: map[string][]rbacv1.PolicyRule{o.objects(): {
+	return rig.Rights{Namespaced: map[string][]rbacv1.PolicyRule{objectsNamespace: {
 		rule("cert-manager.io", certificates, all...), rule("", services, all...),
 		rule("events.k8s.io", events, "get", "list"),
 	}}}
 }
 
-// controllerRights: it works on the objects of one namespace, keeps its ledger,
-// its certificates and its webhook configuration, and may list all objects of
-// its kinds, to find those that it must let go.
-func (o Options) controllerRights() rig.Rights {
-	name := "dogear." + o.domain()
+// controllerRights: it looks after sets and the objects that they name, finds
+// the endpoints and their Secrets, and keeps its ledger, its certificates and
+// its webhook configurations.
+func controllerRights() rig.Rights {
+	const name = string(storage.ServicePrefix)
 	return rig.Rights{
 		Cluster: []rbacv1.PolicyRule{
-			rule("cert-manager.io", certificates, "list"), rule("", services, "list"),
+			rule("dogear.dev", handlerSets, "get", "list", "watch", "patch"),
+			rule("dogear.dev", []string{"clusterhandlersets/status", "handlersets/status"}, "patch"),
+			rule("", []string{"namespaces"}, "get", "list", "watch"),
+			rule("cert-manager.io", certificates, "get", "list", "watch", "patch"),
+			rule("cert-manager.io", []string{"certificates/status"}, "patch"),
+			rule("", services, "get", "list", "watch", "patch"),
+			rule("", []string{"services/status"}, "patch"),
+			rule("events.k8s.io", events, "create", "patch"),
 			rule("admissionregistration.k8s.io", webhooks, "create"),
 			named(rule("admissionregistration.k8s.io", webhooks, "get", "patch"), name),
 		},
 		Namespaced: map[string][]rbacv1.PolicyRule{
-			o.objects(): {
-				rule("cert-manager.io", certificates, "get", "list", "watch", "patch"),
-				rule("", services, "get", "list", "watch", "patch"),
-				rule("events.k8s.io", events, "create", "patch"),
-			},
-			o.system(): {
+			hooksNamespace: {rule("", secrets, "get")},
+			systemNamespace: {
 				rule("", append(secrets, configMaps...), "create"),
 				named(rule("", secrets, "get", "update"), name+"-webhook"),
 				named(rule("", configMaps, "get", "update"), name),
@@ -76,11 +81,18 @@ func (o Options) controllerRights() rig.Rights {
 	}
 }
 
-// webhookRights: it may read the Secret with its certificate.
-func (o Options) webhookRights() rig.Rights {
-	return rig.Rights{Namespaced: map[string][]rbacv1.PolicyRule{
-		o.system(): {named(rule("", secrets, "get"), "dogear."+o.domain()+"-webhook")},
-	}}
+// webhookRights: it may read sets, namespaces, and the Secret with its
+// certificate.
+func webhookRights() rig.Rights {
+	return rig.Rights{
+		Cluster: []rbacv1.PolicyRule{
+			rule("dogear.dev", handlerSets, "get", "list", "watch"),
+			rule("", []string{"namespaces"}, "get", "list", "watch"),
+		},
+		Namespaced: map[string][]rbacv1.PolicyRule{
+			systemNamespace: {named(rule("", secrets, "get"), string(storage.ServicePrefix)+"-webhook")},
+		},
+	}
 }
 
 // account makes a ServiceAccount with exactly these rights and writes a

@@ -3,8 +3,6 @@ package demo
 import (
 	"io"
 	"time"
-
-	"github.com/dogear-dev/dogear/test/rig"
 )
 
 // DefaultTimeout is the default of Options.Timeout.
@@ -30,21 +28,13 @@ type Options struct {
 	// Stdout and Stderr take the output.
 	Stdout, Stderr io.Writer
 
-	// Name makes the names of namespaces and of the operator's domain.
-	// Default: "demo".
-	Name string
 	// Expected is how the objects have to end. Default: DefaultExpected.
 	Expected []Expected
-	// ControlPlane is used instead of a new one, and left running.
-	ControlPlane *rig.ControlPlane
 }
 
 func (o Options) withDefaults() Options {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
-	}
-	if o.Name == "" {
-		o.Name = "demo"
 	}
 	if o.Expected == nil {
 		o.Expected = DefaultExpected()
@@ -52,8 +42,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// objects is the namespace of the user's objects, system that of the operator,
-// domain the operator's.
-func (o Options) objects() string { return o.Name }
-func (o Options) system() string  { return "dogear-" + o.Name }
-func (o Options) domain() string  { return o.Name + ".example.com" }
+// Namespaces of the demo.
+const (
+	objectsNamespace = "demo"   // the user's objects
+	systemNamespace  = "dogear" // Dogear's own
+	hooksNamespace   = "hooks"  // the endpoints
+)

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// operatorGrace is how long a process of the operator may take to end.
-const operatorGrace = 5 * time.Second
+// processGrace is how long a process may take to end.
+const processGrace = 5 * time.Second
 
-// process is a running part of the operator.
+// process is one of the demo's, beside those of the control plane.
 type process struct {
 	name, log string
 	cmd       *exec.Cmd
@@ -24,36 +24,43 @@ type process struct {
 	done      chan struct{}
 }
 
-// OperatorCommand is the hidden subcommand that runs a part of the operator.
-const OperatorCommand = "demo-operator"
+const (
+	// HookCommand is the hidden subcommand that runs an endpoint.
+	HookCommand = "demo-hook"
+	// KeyVariable has the key of an endpoint.
+	KeyVariable = "DOGEAR_DEMO_KEY"
+	// LifelineVariable, if set, has a process end with its standard input.
+	LifelineVariable = "DOGEAR_DEMO_LIFELINE"
+)
 
-// startOperator runs the own program again as one part of the operator. died is
-// called if it ends before it is told to.
-func (d *demo) startOperator(role, address, metrics string, died func(error)) (*process, error) {
+// spawn runs the own program again. died is called if it ends before it is
+// told to.
+func (d *demo) spawn(name, log string, environment, args []string, died context.CancelCauseFunc) (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the own program: %w", err)
 	}
-	p := &process{name: role, log: filepath.Join(d.dir, role+".log"), done: make(chan struct{})}
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	p := &process{name: name, log: filepath.Join(d.dir, log), done: make(chan struct{})}
+	file, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("start the %s: %w", role, err)
+		return nil, fmt.Errorf("start the %s: %w", name, err)
 	}
-	defer func() { _ = log.Close() }()                                                                 // the process has its own
-	p.cmd = exec.Command(program, OperatorCommand, "--role="+role, "--kubeconfig="+d.kubeconfig(role), //nolint:gosec // the own program
-		"--name="+d.options.Name, "--address="+address, "--metrics="+metrics)
-	p.cmd.Stdout, p.cmd.Stderr = log, log
+	defer func() { _ = file.Close() }()    // the process has its own
+	p.cmd = exec.Command(program, args...) //nolint:gosec // the own program
+	p.cmd.Env = append(os.Environ(), append(environment, LifelineVariable+"=1")...)
+	p.cmd.Stdout, p.cmd.Stderr = file, file
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C reaches this process alone, which ends the others in order
 	if p.lifeline, err = p.cmd.StdinPipe(); err == nil {
 		err = p.cmd.Start()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start the %s: %w", role, err)
+		return nil, fmt.Errorf("start the %s: %w", name, err)
 	}
+	d.processes = append(d.processes, p)
 	go func() {
 		err := p.cmd.Wait()
 		close(p.done)
-		died(fmt.Errorf("the %s %w (%w): %s", role, errDied, err, tail(p.log)))
+		died(fmt.Errorf("the %s %w (%w): %s", name, errDied, err, tail(p.log)))
 	}()
 	return p, nil
 }
@@ -63,7 +70,7 @@ func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-p.done:
-	case <-time.After(2 * operatorGrace):
+	case <-time.After(2 * processGrace):
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	}

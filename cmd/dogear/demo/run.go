@@ -21,6 +21,7 @@ type demo struct {
 	view    view
 	dir     string
 	cp      *rig.ControlPlane
+	admin   client.Client
 	alice   client.Client
 	board   *board
 	metrics string // where the controller serves them
@@ -28,14 +29,14 @@ type demo struct {
 	before    rig.Requests // made when the user began
 	defaulted string       // what admission filled in
 
-	operators []*process
+	processes []*process
 	running   sync.WaitGroup
 }
 
 // errTimeout is the cause of a context that Options.Timeout has ended.
 var errTimeout = errors.New("not ready yet")
 
-// errDied is in the chain of a cause when a part of the operator has ended.
+// errDied is in the chain of a cause when a process has ended.
 var errDied = errors.New("ended before its time")
 
 // Run runs the demo. It fails with ErrUnexpected where an object did not end as
@@ -43,11 +44,7 @@ var errDied = errors.New("ended before its time")
 // only kept.
 func Run(ctx context.Context, options Options) (err error) {
 	options = options.withDefaults()
-	prefix, err := storage.PrefixFor(options.domain())
-	if err != nil {
-		return err
-	}
-	d := &demo{options: options, begin: time.Now(), board: newBoard(prefix)}
+	d := &demo{options: options, begin: time.Now(), board: newBoard(storage.ServicePrefix)}
 	if d.dir, err = makeDir(options.Dir); err != nil {
 		return err
 	}
@@ -80,12 +77,14 @@ func (d *demo) play(life context.Context, cancel context.CancelCauseFunc) error 
 		{"control plane", func() (string, error) { return d.startControlPlane(ctx) }},
 		{"CRDs", func() (string, error) { return d.installCRDs(ctx) }},
 		{"user", func() (string, error) { return d.makeUser(ctx, life) }},
-		{"operator", func() (string, error) { return d.startOperators(ctx, cancel) }},
+		{"Dogear", func() (string, error) { return d.startService(ctx, cancel) }},
+		{"endpoints", func() (string, error) { return d.startEndpoints(ctx, cancel) }},
+		{"handler sets", func() (string, error) { return d.applySets(ctx) }},
 		{"admission", func() (string, error) { return d.awaitAdmission(ctx) }},
 	} {
 		if err := d.view.step(step.name, step.do); err != nil {
-			if errors.Is(context.Cause(ctx), errTimeout) {
-				err = errTimeout
+			if errors.Is(context.Cause(ctx), errTimeout) && !errors.Is(err, errTimeout) {
+				err = errTimeout // what it has ended says nothing
 			}
 			return d.explain(ctx, fmt.Errorf("%s: %w", step.name, err))
 		}
@@ -147,7 +146,7 @@ func (d *demo) keep(ctx context.Context, played error) error {
 	d.view.goOn()
 	<-ctx.Done()
 	if !d.options.JSON {
-		_, _ = fmt.Fprintln(d.options.Stdout, "\nEnding the operator and the control plane.")
+		_, _ = fmt.Fprintln(d.options.Stdout, "\nEnding Dogear, the endpoints and the control plane.")
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, errDied) {
 		return cause
@@ -159,11 +158,11 @@ func (d *demo) keep(ctx context.Context, played error) error {
 func (d *demo) stop(cancel context.CancelCauseFunc) {
 	cancel(nil)
 	d.view.end()
-	for _, p := range d.operators {
+	for _, p := range d.processes {
 		p.stop()
 	}
 	d.running.Wait()
-	if d.cp != nil && d.options.ControlPlane == nil {
+	if d.cp != nil {
 		_ = d.cp.Stop() // kills; what is left is a folder
 	}
 }

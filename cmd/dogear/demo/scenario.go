@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	handlers "github.com/dogear-dev/dogear/examples/demo"
+	"github.com/dogear-dev/dogear/cmd/dogear/demo/hook"
 	"github.com/dogear-dev/dogear/storage"
 )
 
@@ -25,12 +25,15 @@ type Expected struct {
 // DefaultExpected is how the objects end where all is well.
 func DefaultExpected() []Expected {
 	return []Expected{
-		{Object: "Certificate/shop", Handlers: map[string]storage.State{"policy": storage.Succeeded, "provision": storage.Succeeded}},
-		{Object: "Certificate/rogue", Handlers: map[string]storage.State{"policy": storage.Failed}},
-		{Object: "Service/web", Handlers: map[string]storage.State{"dns": storage.Succeeded, "warm-up": storage.Succeeded}},
+		{Object: "Certificate/shop", Handlers: map[string]storage.State{"certs/policy": storage.Succeeded, "issue/provision": storage.Succeeded}},
+		{Object: "Certificate/rogue", Handlers: map[string]storage.State{"certs/policy": storage.Failed}},
+		{Object: "Service/web", Handlers: map[string]storage.State{"net/dns": storage.Succeeded, "slow/warm-up": storage.Succeeded}},
 		{Object: "Service/api", Gone: true},
 	}
 }
+
+// warmUpAnnotation on a Service asks for the slow handler.
+const warmUpAnnotation = "example.com/warm-up"
 
 // pause between two acts is for people, who want to see one at a time.
 const pause = 400 * time.Millisecond
@@ -44,7 +47,7 @@ var (
 
 // perform does what the user does, and returns when all is done.
 func (d *demo) perform(ctx context.Context) error {
-	shop, err := d.create(ctx, "shop", fmt.Sprintf(certificate, "shop."+handlers.Domain))
+	shop, err := d.create(ctx, "shop", fmt.Sprintf(certificate, "shop."+hook.Domain))
 	if err != nil {
 		return err
 	}
@@ -60,10 +63,10 @@ func (d *demo) perform(ctx context.Context) error {
 	if err := sleep(ctx, pause); err != nil {
 		return err
 	}
-	if _, err := d.create(ctx, "web", fmt.Sprintf(service, handlers.WarmUpAnnotation)); err != nil {
+	if _, err := d.create(ctx, "web", fmt.Sprintf(service, warmUpAnnotation)); err != nil {
 		return err
 	}
-	d.say("alice creates Service/web, which takes %s to warm up", handlers.WarmUpTime)
+	d.say("alice creates Service/web, which takes %s to warm up", hook.WarmUpTime)
 	if err := sleep(ctx, pause); err != nil {
 		return err
 	}
@@ -111,14 +114,14 @@ func (d *demo) object(name, body string) (*unstructured.Unstructured, error) {
 	if err := json.Unmarshal([]byte(body), &u.Object); err != nil {
 		return nil, fmt.Errorf("decode the object %q: %w", name, err)
 	}
-	u.SetNamespace(d.options.objects())
+	u.SetNamespace(objectsNamespace)
 	u.SetName(name)
 	return u, nil
 }
 
 // probe asks without any effect whether admission stamps and sets defaults.
 func (d *demo) probe(ctx context.Context) error {
-	u, err := d.object("probe", fmt.Sprintf(certificate, "probe."+handlers.Domain))
+	u, err := d.object("probe", fmt.Sprintf(certificate, "probe."+hook.Domain))
 	if err != nil {
 		return err
 	}

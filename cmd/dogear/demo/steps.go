@@ -4,20 +4,33 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/test/rig"
 )
 
+// pollPause is the time between two looks at something that is awaited.
+const pollPause = 50 * time.Millisecond
+
 func (d *demo) startControlPlane(ctx context.Context) (string, error) {
-	if d.cp = d.options.ControlPlane; d.cp == nil {
-		cp, err := rig.Start(ctx, rig.Options{Dir: filepath.Join(d.dir, "control-plane")})
-		if err != nil {
-			return "", err
-		}
-		d.cp = cp
+	cp, err := rig.Start(ctx, rig.Options{Dir: filepath.Join(d.dir, "control-plane")})
+	if err != nil {
+		return "", err
+	}
+	d.cp = cp
+	scheme := clientgoscheme.Scheme
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return "", err
+	}
+	if d.admin, err = client.New(cp.AdminConfig(), client.Options{Scheme: scheme}); err != nil {
+		return "", err
 	}
 	return "etcd and kube-apiserver at " + d.cp.URL(), d.cp.Kubeconfig(d.adminKubeconfig())
 }
@@ -27,48 +40,67 @@ func (d *demo) installCRDs(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d of cert-manager, unchanged", len(crds)), d.cp.InstallCRDs(ctx, crds...)
+	own, err := rig.DogearCRDs()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d of cert-manager, unchanged; %d of Dogear", len(crds), len(own)), d.cp.InstallCRDs(ctx, append(crds, own...)...)
 }
 
-// startOperators starts controller and webhook, each as a process with a
+// startService starts controller and webhook, each as a process with a
 // ServiceAccount of its own.
-func (d *demo) startOperators(ctx context.Context, cancel context.CancelCauseFunc) (string, error) {
-	o := d.options
-	if _, err := d.account(ctx, o.system(), controllerName, o.controllerRights()); err != nil {
-		return "", err
+func (d *demo) startService(ctx context.Context, died context.CancelCauseFunc) (string, error) {
+	for _, namespace := range []string{hooksNamespace, objectsNamespace} {
+		if err := d.makeNamespace(ctx, namespace); err != nil {
+			return "", err
+		}
 	}
-	if _, err := d.account(ctx, o.system(), webhookName, o.webhookRights()); err != nil {
-		return "", err
-	}
-	var addresses [3]string
+	var addresses [2]string
 	for i := range addresses {
 		var err error
-		if addresses[i], err = freeAddress(); err != nil {
+		if addresses[i], err = rig.FreeAddress(); err != nil {
 			return "", err
 		}
 	}
 	d.metrics = addresses[1]
+	common := []string{
+		"run", "--namespace=" + systemNamespace, "--leader-elect=false", "--health-address=",
+		"--webhook-address=" + addresses[0], "--webhook-url=https://" + addresses[0], "--webhook-lame-duck=0s",
+		"--webhook-controller-users=" + accountUser(systemNamespace, controllerName),
+	}
 	var pids []any
-	for i, role := range []string{controllerName, webhookName} {
-		p, err := d.startOperator(role, addresses[0], addresses[1+i], cancel)
+	for _, part := range []struct {
+		name, metrics string
+		rights        rig.Rights
+	}{{controllerName, d.metrics, controllerRights()}, {webhookName, "", webhookRights()}} {
+		if _, err := d.account(ctx, systemNamespace, part.name, part.rights); err != nil {
+			return "", err
+		}
+		args := append(slices.Clone(common), "--roles="+part.name, "--metrics-address="+part.metrics, "--kubeconfig="+d.kubeconfig(part.name))
+		p, err := d.spawn(part.name, part.name+".log", nil, args, died)
 		if err != nil {
 			return "", err
 		}
-		d.operators, pids = append(d.operators, p), append(pids, p.cmd.Process.Pid)
+		pids = append(pids, p.cmd.Process.Pid)
 	}
 	return fmt.Sprintf("controller (process %d), webhook (%d)", pids...), nil
 }
 
+func (d *demo) makeNamespace(ctx context.Context, name string) error {
+	err := d.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	return client.IgnoreAlreadyExists(err)
+}
+
 // makeUser makes the ordinary user, and begins to look at objects as that one.
 func (d *demo) makeUser(ctx, life context.Context) (string, error) {
-	config, err := d.account(ctx, d.options.objects(), userName, d.options.userRights())
+	config, err := d.account(ctx, objectsNamespace, userName, userRights())
 	if err != nil {
 		return "", err
 	}
 	if d.alice, err = client.New(config, client.Options{}); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, with rights in namespace %q", userName, d.options.objects()), d.follow(life, config)
+	return fmt.Sprintf("%s, with rights in namespace %q", userName, objectsNamespace), d.follow(life, config)
 }
 
 // awaitAdmission waits until the webhook is called and answers.
@@ -78,7 +110,7 @@ func (d *demo) awaitAdmission(ctx context.Context) (string, error) {
 		if last == nil {
 			break
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := sleep(ctx, pollPause); err != nil {
 			return "", fmt.Errorf("%w; last: %w", err, last)
 		}
 	}

@@ -81,7 +81,7 @@ func (d *demo) commands() []string {
 	return []string{
 		"export KUBECONFIG=" + d.adminKubeconfig(),
 		kubectl + " get certificates,services -A -o " + CustomColumns(d.board.prefix),
-		fmt.Sprintf(`%s patch certificate rogue -n %s --type=merge -p '{"spec":{"dnsNames":["rogue.example.com"]}}'`, kubectl, d.options.objects()),
+		fmt.Sprintf(`%s patch certificate rogue -n %s --type=merge -p '{"spec":{"dnsNames":["rogue.example.com"]}}'`, kubectl, objectsNamespace),
 	}
 }
 

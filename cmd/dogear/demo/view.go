@@ -94,7 +94,7 @@ func (l *lines) goOn()       {}
 // text is a transition in one line.
 func (t transition) text(st style) string {
 	color, icon := st.of(t.State)
-	text := fmt.Sprintf("%s  %s  %s", pad(clean(t.Object), 17), pad(clean(t.Handler), 9),
+	text := fmt.Sprintf("%s  %s  %s", pad(clean(t.Object), 17), pad(clean(t.Handler), 15),
 		st.paint(color, st.icon(icon)+pad(clean(string(t.State)), 9)))
 	if t.Attempts > 0 {
 		text += fmt.Sprintf("  tries=%d", t.Attempts)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/dogear-dev/dogear/controller/handler"
@@ -34,7 +36,7 @@ type declared struct {
 // same goes on undisturbed. It may be called from anywhere. An error leaves
 // all as it was.
 func (op *Operator) Declare(d Declaration) error {
-	sets, err := selection.Compile(d.Registrations, op.options.Scheme, op.options.IgnoreAnnotations)
+	sets, err := op.compile(d.Registrations)
 	if err != nil {
 		return err
 	}
@@ -53,6 +55,42 @@ func (op *Operator) Declare(d Declaration) error {
 	close(op.redeclared)
 	op.redeclared = make(chan struct{})
 	return nil
+}
+
+// Check tells what of registrations cannot be declared.
+func (op *Operator) Check(registrations []handler.Registration) error {
+	_, err := op.compile(registrations)
+	return err
+}
+
+// compile has no handler select the operator's own objects: it would handle
+// its own writes, and be handed its own keys.
+func (op *Operator) compile(registrations []handler.Registration) ([]*selection.Set, error) {
+	registrations = slices.Clone(registrations)
+	for i := range registrations {
+		selects := registrations[i].Selects
+		registrations[i].Selects = func(u *unstructured.Unstructured) (bool, error) {
+			if op.owns(u) {
+				return false, nil
+			}
+			if selects == nil {
+				return true, nil
+			}
+			return selects(u)
+		}
+	}
+	return selection.Compile(registrations, op.options.Scheme, op.options.IgnoreAnnotations)
+}
+
+// owns tells whether an object is one that the operator keeps for itself: its
+// ledger, its Lease, its Secrets.
+func (op *Operator) owns(u *unstructured.Unstructured) bool {
+	if u.GetNamespace() != op.options.Namespace {
+		return false
+	}
+	name := u.GetName()
+	return name == op.name() || strings.HasPrefix(name, op.name()+"-") ||
+		op.options.Webhook != nil && u.GetKind() == "Secret" && name == op.options.Webhook.Secret
 }
 
 // current returns what is declared, and a channel that closes when that is no
@@ -113,14 +151,14 @@ func (op *Operator) Wake(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// Awaited tells what of the declaration of a kind is not in force yet, in this
-// process; empty: all is.
-func (op *Operator) Awaited(gvk schema.GroupVersionKind) string {
+// Awaited tells what of the handlers for a kind whose IDs begin with prefix is
+// not in force yet, in this process; empty: all is.
+func (op *Operator) Awaited(gvk schema.GroupVersionKind, prefix string) string {
 	now, _ := op.current()
 	if now == nil {
 		return "nothing is declared yet"
 	}
-	if op.options.Webhook != nil && op.published.Load() != now {
+	if op.options.Webhook != nil && !op.published.Load().sends(now, gvk) {
 		return "the API server is about to be told what to send to admission"
 	}
 	d, ok := now.duties()[gvk.GroupKind()]
@@ -134,8 +172,37 @@ func (op *Operator) Awaited(gvk schema.GroupVersionKind) string {
 		return "the watch is about to begin"
 	}
 	v := r.view.Load()
-	if v == nil || !d.same(duty{set: v.set, removal: v.removal}) {
+	if v == nil || v.set.Kind != gvk || !slices.EqualFunc(group(v.set, prefix), group(d.set, prefix), sameHandler) {
 		return "the objects are about to be known"
 	}
 	return ""
+}
+
+// group lists the handlers of a set whose IDs begin with prefix.
+func group(set *selection.Set, prefix string) (of []*selection.Handler) {
+	for _, h := range set.Handlers {
+		if strings.HasPrefix(h.Spec.ID, prefix) {
+			of = append(of, h)
+		}
+	}
+	return of
+}
+
+// sends tells whether a webhook that is configured by d (nil: none yet) is
+// sent all objects of a kind that now wants to see.
+func (d *declared) sends(now *declared, gvk schema.GroupVersionKind) bool {
+	if d == nil {
+		return false
+	}
+	of := func(d *declared) (s scope, found bool) {
+		for _, set := range d.sets {
+			if set.Kind == gvk {
+				return scopeOf(set), true
+			}
+		}
+		return s, false
+	}
+	wanted, wants := of(now)
+	sent, found := of(d)
+	return !wants || found && sent == wanted
 }

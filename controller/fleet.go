@@ -19,9 +19,13 @@ type duty struct {
 
 // same tells whether nothing is to be done differently.
 func (d duty) same(other duty) bool {
-	return d.set.Kind == other.set.Kind && slices.EqualFunc(d.set.Handlers, other.set.Handlers, func(a, b *selection.Handler) bool {
-		return a == b || a.Version != nil && a.Version == b.Version && a.Spec.ID == b.Spec.ID
-	}) && d.removal.All == other.removal.All && slices.Equal(d.removal.IDs, other.removal.IDs)
+	return d.set.Kind == other.set.Kind && slices.EqualFunc(d.set.Handlers, other.set.Handlers, sameHandler) &&
+		d.removal.All == other.removal.All && slices.Equal(d.removal.IDs, other.removal.IDs)
+}
+
+// sameHandler tells whether two handlers do the same.
+func sameHandler(a, b *selection.Handler) bool {
+	return a == b || a.Version != nil && a.Version == b.Version && a.Spec.ID == b.Spec.ID
 }
 
 // fleet is the kinds that are handled.

@@ -75,14 +75,16 @@ func (op *Operator) firstDeclared(ctx context.Context) (*declared, error) {
 	}
 }
 
-// republish calls publish after each change of what is declared.
+// republish calls publish after each change of what is declared, also one
+// that comes while publish runs.
 func (op *Operator) republish(ctx context.Context, publish func()) {
+	_, changed := op.current()
 	for {
-		_, changed := op.current()
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
+			_, changed = op.current()
 			publish()
 		}
 	}

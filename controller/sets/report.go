@@ -230,7 +230,7 @@ func (s *Service) ready(v *verdict) (ready finding, reconciling *finding) {
 		}
 	}
 	if text == "" && v.resource != nil {
-		text = s.op.Awaited(v.resource.kind)
+		text = s.op.Awaited(v.resource.kind, v1alpha1.HandlerID(v.set, ""))
 	}
 	if text != "" {
 		return finding{v1alpha1.ConditionReady, metav1.ConditionFalse, "Starting", text},

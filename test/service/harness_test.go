@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -78,6 +79,9 @@ var handleAll = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"services/status", "persistentvolumeclaims/status"}, Verbs: []string{"patch"}},
 }
 
+// handleNone lets the service look at ConfigMaps, and no more.
+var handleNone = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}}}
+
 func (b *bench) account(name string, handled []rbacv1.PolicyRule) *rest.Config {
 	b.Helper()
 	c, err := b.cp.ServiceAccountConfig(b.Context(), b.namespace, name, rights(b.namespace, handled...))
@@ -92,6 +96,8 @@ type running struct {
 	*bench
 	stop func()
 }
+
+type setsOptions = sets.Options
 
 // start runs the service until the test ends, as a ServiceAccount that may
 // handle all of the rig's kinds.
@@ -123,6 +129,16 @@ func (b *bench) start(changes ...func(*sets.Options)) *running {
 	go func() { ended <- service.Start(ctx) }()
 	b.Cleanup(r.stop)
 	b.Cleanup(b.dropSets) // before it stops: sets wait for their removal
+	if settings := options.Settings; settings.Webhook.Enabled() {
+		b.eventually(func() error {
+			dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // only whether it serves
+			connection, err := dialer.DialContext(b.Context(), "tcp", settings.Webhook.Address)
+			if err == nil {
+				err = connection.Close()
+			}
+			return err
+		})
+	}
 	return r
 }
 
@@ -137,16 +153,26 @@ func (b *bench) dropSets() {
 			return client.IgnoreNotFound(b.admin.Delete(ctx, o.(client.Object)))
 		})
 	}
-	rigtest.Eventually(b, settle, func() error {
-		list := &v1alpha1.ClusterHandlerSetList{}
-		if err := b.admin.List(ctx, list); err != nil {
-			return err
-		}
-		for i := range list.Items {
-			return fmt.Errorf("ClusterHandlerSet %s is still there: %+v", list.Items[i].Name, list.Items[i].Status)
+	left := func() error {
+		for _, list := range []client.ObjectList{&v1alpha1.ClusterHandlerSetList{}, &v1alpha1.HandlerSetList{}} {
+			if err := b.admin.List(ctx, list); err != nil {
+				return err
+			}
+			if err := meta.EachListItem(list, func(o runtime.Object) error {
+				return fmt.Errorf("%s is still there: %+v", o.(client.Object).GetName(), o.(v1alpha1.AnySet).Observed())
+			}); err != nil {
+				return err
+			}
 		}
 		return nil
-	})
+	}
+	deadline := time.Now().Add(settle)
+	for left() != nil && time.Now().Before(deadline) {
+		time.Sleep(25 * time.Millisecond)
+	}
+	if err := left(); err != nil {
+		b.Error(err)
+	}
 }
 
 func freeAddress(t testing.TB) string {

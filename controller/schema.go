@@ -228,3 +228,13 @@ func (p *published) hasConditions() bool {
 	}
 	return n != nil && n.ListType == "map" && slices.Equal(n.ListMapKeys, []string{"type"})
 }
+
+// KeepsStatus tells whether the schema of a kind has room for payloads at a
+// place below .status.
+func (op *Operator) KeepsStatus(ctx context.Context, kind schema.GroupVersionKind, path ...string) (bool, error) {
+	p, err := op.schemas.of(ctx, kind)
+	if err != nil {
+		return false, err
+	}
+	return p.keeps(path, map[string]any{}), nil
+}

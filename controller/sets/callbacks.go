@@ -205,4 +205,3 @@ func (c *callbacks) complete(ctx context.Context, done remote.Completion) error 
 	}
 	return err
 }
-

@@ -31,22 +31,22 @@ type finding struct {
 // verdict is what is made of one set.
 type verdict struct {
 	set      v1alpha1.AnySet
-	resource *resource // nil: not served
 	findings []finding
-	// unserved tells that the API server says that there is no such resource.
+	// resource is how the objects are reached, if need be in another version
+	// than the set names; nil: not at all.
+	resource *resource
+	// served tells that resource is in the set's version.
+	served bool
+	// unserved tells that the API server says that there is no such resource,
+	// in whatever version.
 	unserved bool
 	// stalled tells that only a person can mend what is wrong.
-	stalled       bool
+	stalled bool
+	// defaults tells that those of the set may be filled in.
+	defaults      bool
 	registrations []handler.Registration
 	// removing are the IDs of handlers that the set no longer has.
 	removing []string
-}
-
-// inForce tells whether the set is declared as it says.
-func (v *verdict) inForce() bool {
-	return !slices.ContainsFunc(v.findings, func(f finding) bool {
-		return f.status == metav1.ConditionFalse && f.condition != v1alpha1.ConditionDefaultsValid
-	})
 }
 
 func (v *verdict) find(condition string, status metav1.ConditionStatus, reason, message string, args ...any) {
@@ -158,6 +158,8 @@ func (s *Service) judgeSet(ctx context.Context, set v1alpha1.AnySet, versions ma
 		return v
 	}
 	valid := s.judgeSpec(v)
+	v.defaults = valid && s.judgeDefaults(ctx, v)
+	s.judgePlaces(ctx, v)
 	permitted := s.judgePermission(ctx, v)
 	if first := versions[spec.Resource.GroupResource()]; v.resource != nil && first != nil && first.resource.kind != v.resource.kind {
 		v.stalled = true

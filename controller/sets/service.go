@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -17,6 +18,7 @@ import (
 	"github.com/dogear-dev/dogear/config"
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller"
+	"github.com/dogear-dev/dogear/controller/sets/defaults"
 	"github.com/dogear-dev/dogear/storage"
 )
 
@@ -47,12 +49,13 @@ type Service struct {
 	client    client.Client // uncached
 	served    *served
 	rights    *rights
+	schemas   *defaults.Schemas
 	endpoints *endpoints
 	callbacks *callbacks // nil: outcomes are not taken later
 
-	changed chan struct{}           // has one entry when something is to be looked at
+	changed chan struct{}            // has one entry when something is to be looked at
 	judged  atomic.Pointer[verdicts] // what was last declared
-	synced  chan struct{}           // has one entry when that is another
+	synced  chan struct{}            // has one entry when that is another
 }
 
 // New makes a Service, or says what of the settings cannot be used.
@@ -154,6 +157,7 @@ func (s *Service) connect(ctx context.Context, m manager.Manager) error {
 		return fmt.Errorf("set up discovery: %w", err)
 	}
 	s.served = &served{discovery: d, clock: s.clock}
+	s.schemas = &defaults.Schemas{Client: openapi.NewClientWithContext(d.RESTClient()), Clock: s.clock}
 	s.rights = &rights{client: s.client, clock: s.clock}
 	if s.callbacks, err = s.newCallbacks(m.GetConfig()); err != nil {
 		return err
@@ -217,4 +221,3 @@ func (s *Service) sync(ctx context.Context) error {
 		}
 	}
 }
-

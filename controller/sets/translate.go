@@ -34,7 +34,7 @@ func (s *Service) registrations(v *verdict) ([]handler.Registration, error) {
 	}
 	var out []handler.Registration
 	spec := v.set.Declared()
-	if spec.Defaults != nil {
+	if spec.Defaults != nil && v.defaults {
 		r, err := s.defaults(v, match)
 		if err != nil {
 			return nil, err

@@ -215,7 +215,7 @@ func clip(text string) string {
 // ready tells whether the set is in force as declared.
 func (s *Service) ready(v *verdict) (ready finding, reconciling *finding) {
 	for _, f := range v.findings {
-		if f.condition == v1alpha1.ConditionReady || f.status != metav1.ConditionTrue && f.condition != v1alpha1.ConditionDefaultsValid {
+		if f.condition == v1alpha1.ConditionReady || f.status != metav1.ConditionTrue && (f.condition != v1alpha1.ConditionDefaultsValid || !v.defaults) {
 			ready = finding{v1alpha1.ConditionReady, metav1.ConditionFalse, f.reason, f.message}
 			if !v.stalled {
 				reconciling = &finding{v1alpha1.ConditionReconciling, metav1.ConditionTrue, f.reason, f.message}

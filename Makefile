@@ -20,10 +20,10 @@ failures = awk '/^ *--- FAIL|^FAIL.|^panic:|^\# / { n = 0; print; next } /^ *[a-
 bin/dogear: FORCE
 	@$(GO) build -o bin/dogear ./cmd/dogear
 
-.PHONY: help build controlplane helm test race lint fmt generate verify demo bench microbench clean FORCE
+.PHONY: help build controlplane helm test race lint fmt generate verify demo bench microbench examples-deps clean FORCE
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: bin/dogear ## Build bin/dogear.
 
@@ -65,6 +65,9 @@ generate: ## Write generated files anew.
 
 verify: ## Fail if a generated file, the formatting or go.mod is out of date.
 	@sh .ci/verify
+
+examples-deps: ## Install what runs the examples in Python and Node (on Debian, as root).
+	apt-get install -y python3 nodejs
 
 clean: ## Remove what was built; the control plane too.
 	rm -rf bin bench.json

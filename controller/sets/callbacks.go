@@ -102,7 +102,7 @@ func (c *callbacks) tokenKeys(ctx context.Context) ([][]byte, error) {
 		return nil, fmt.Errorf("the key of callback tokens, Secret %s: %w", name, err)
 	}
 	if len(secret.Data[tokenEntry]) < tokenKeySize {
-		return nil, fmt.Errorf("Secret %s: entry %q has less than %d bytes: delete the Secret, it is made again", name, tokenEntry, tokenKeySize)
+		return nil, fmt.Errorf("the key of callback tokens, Secret %s: entry %q has less than %d bytes: delete the Secret, it is made again", name, tokenEntry, tokenKeySize)
 	}
 	c.keys = [][]byte{secret.Data[tokenEntry]}
 	return c.keys, nil

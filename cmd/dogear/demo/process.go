@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +28,7 @@ const (
 	HookCommand = "demo-hook"
 	// KeyVariable has the key of an endpoint.
 	KeyVariable = "DOGEAR_DEMO_KEY"
-	// LifelineVariable, if set, has a process end with its standard input.
+	// LifelineVariable has a process end with its standard input, if it is set.
 	LifelineVariable = "DOGEAR_DEMO_LIFELINE"
 )
 
@@ -85,15 +84,6 @@ func UntilEOF(ctx context.Context, r io.Reader) context.Context {
 		cancel()
 	}()
 	return ctx
-}
-
-// freeAddress is one that nobody listens on now.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // tail is the end of a log, for an error.

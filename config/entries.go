@@ -52,7 +52,7 @@ func (s *Settings) entries() []entry {
 		{"callback.service", "the Service in the namespace that leads there", text(&s.Callback.Service)},
 		{"callback.servicePort", "the port of that Service", number(&s.Callback.ServicePort)},
 		{"callback.url", "how endpoints reach it, instead of the Service: https://host:port/path", text(&s.Callback.URL)},
-		{"callback.certificateDir", "folder with tls.crt and tls.key of it; default: a certificate of the webhook's CA", text(&s.Callback.CertificateDir)},
+		{"callback.certificateDir", "folder with tls.crt and tls.key of it; default: a certificate of an own CA, kept in the Secret dogear.dev-callback with the ca.crt that endpoints need", text(&s.Callback.CertificateDir)},
 
 		{"log.level", "debug, info or error", text(&s.Log.Level)},
 		{"log.format", "json or console", text(&s.Log.Format)},

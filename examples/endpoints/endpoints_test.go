@@ -38,6 +38,7 @@ func (e *example) speaks(command ...string) {
 	caller.refusals()
 	e.rejectsOtherKeys(old)
 	e.changesKeys(old)
+	caller.bearsBadFiles()
 }
 
 // sign sets up what handlerset.yaml refers to, with a key.
@@ -47,9 +48,9 @@ func (e *example) sign(key string) *caller {
 	authority := e.certify()
 	e.secret("myapp-signing", map[string]string{"key": key})
 	e.mount("signing", map[string]string{"key": key})
-	transport := &http.Transport{TLSClientConfig: authority}
-	e.Cleanup(transport.CloseIdleConnections)
-	return &caller{example: e, key: key, client: &http.Client{Transport: transport, Timeout: settle}}
+	c := &caller{example: e, key: key, client: &http.Client{Transport: &http.Transport{TLSClientConfig: authority}, Timeout: settle}}
+	e.Cleanup(c.client.CloseIdleConnections)
+	return c
 }
 
 func newKey(t testing.TB) string {
@@ -295,6 +296,25 @@ func (c *caller) refusals() {
 		}
 	}
 	c.repeats()
+}
+
+// bearsBadFiles: where the keys are missing or are none, nobody's signature is
+// good, not even one by an empty key, and the fault is the endpoint's; a new
+// certificate is taken without a restart.
+func (c *caller) bearsBadFiles() {
+	body := fmt.Sprintf(review, 1)
+	for _, entries := range []map[string]string{{}, {"key": ""}, {"key": "whsec_" + strings.Repeat("\n", 40)}, {"key": c.key[:20]}} {
+		c.mount("signing", entries)
+		if status, text := c.post(c.headers("whsec_", body, time.Now()), body); status != http.StatusInternalServerError {
+			c.Errorf("keys %q: got %d %s, want 500", entries, status, text)
+		}
+	}
+	c.mount("signing", map[string]string{"key": c.key})
+	c.client.CloseIdleConnections()
+	c.client.Transport.(*http.Transport).TLSClientConfig = c.certify()
+	if status, text := c.post(c.headers(c.key, body, time.Now()), body); status != http.StatusOK {
+		c.Errorf("with a new certificate: %d %s", status, text)
+	}
 }
 
 // repeats: a call that comes again is answered as it was, with its own uid.

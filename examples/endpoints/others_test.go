@@ -93,7 +93,8 @@ func defaults(e *example) {
 
 // files: the API server takes all files as they are, in the order of README.md.
 func files(e *example) {
-	if err := e.admin.Create(e.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hooks"}}); err != nil {
+	hooks := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hooks"}}
+	if err := e.admin.Create(e.Context(), hooks); client.IgnoreAlreadyExists(err) != nil {
 		e.Fatal(err)
 	}
 	n := 0

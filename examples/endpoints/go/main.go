@@ -55,10 +55,11 @@ func verify(header http.Header, body []byte) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if len(text) < 38 { // whsec_ and 24 bytes in base64
+		secret := strings.TrimSpace(string(text))
+		if len(secret) < len("whsec_")+32 { // 24 bytes in base64
 			return false, errors.New("want keys of 24 bytes at least")
 		}
-		key, err := webhooks.NewWebhook(strings.TrimSpace(string(text)))
+		key, err := webhooks.NewWebhook(secret)
 		if err != nil {
 			return false, err
 		}

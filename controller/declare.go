@@ -21,8 +21,9 @@ type Declaration struct {
 	// until Operator.Cleaned says that they are.
 	Removals map[schema.GroupVersionKind]Removal
 	// Keep lists kinds whose finalizers stay though no handler is registered
-	// for them at present.
-	Keep []schema.GroupKind
+	// for them at present. KeepAll is for kinds whose names are not known.
+	Keep    []schema.GroupKind
+	KeepAll bool
 }
 
 // declared is a declaration that has been checked.
@@ -30,6 +31,7 @@ type declared struct {
 	sets     []*selection.Set
 	removals map[schema.GroupVersionKind]Removal
 	keep     []schema.GroupKind
+	keepAll  bool
 }
 
 // Declare replaces all that the operator does, also while it runs: what is the
@@ -42,7 +44,7 @@ func (op *Operator) Declare(d Declaration) error {
 	}
 	op.declaring.Lock()
 	defer op.declaring.Unlock()
-	op.declared = &declared{sets: sets, removals: d.Removals, keep: d.Keep}
+	op.declared = &declared{sets: sets, removals: d.Removals, keep: d.Keep, keepAll: d.KeepAll}
 	op.admission.Declare(sets)
 	op.gates.keep(sets)
 	there := map[string]bool{}

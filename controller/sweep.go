@@ -180,6 +180,9 @@ func (op *Operator) forget(ctx context.Context, kind schema.GroupVersionKind) er
 	if now.known()[kind.GroupKind()] {
 		return nil // declared in the meantime
 	}
+	if now.keepAll {
+		return errors.New("the API server does not tell at present whether handlers are declared for it")
+	}
 	if err := op.release(ctx, kind); err != nil && !meta.IsNoMatchError(err) { // no kind, no objects
 		return err
 	}

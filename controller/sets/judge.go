@@ -40,6 +40,8 @@ type verdict struct {
 	// unserved tells that the API server says that there is no such resource,
 	// in whatever version.
 	unserved bool
+	// usable tells that the set is declared as it says.
+	usable bool
 	// stalled tells that only a person can mend what is wrong.
 	stalled bool
 	// defaults tells that those of the set may be filled in.
@@ -60,6 +62,7 @@ func (v *verdict) find(condition string, status metav1.ConditionStatus, reason, 
 type verdicts struct {
 	sets        []*verdict
 	declaration controller.Declaration
+	declared    bool // the engine has taken it
 }
 
 // list returns all sets in the order in which they count: ClusterHandlerSets
@@ -99,9 +102,12 @@ func (s *Service) declare(ctx context.Context) {
 		return
 	}
 	before := s.judged.Load()
-	if before == nil || !same(before.declaration, now.declaration) {
+	now.declared = before != nil && before.declared && same(before.declaration, now.declaration)
+	if !now.declared {
 		if err := s.op.Declare(now.declaration); err != nil {
 			s.log.Error(err, "The sets cannot be declared: what was declared before stays in force")
+		} else {
+			now.declared = true
 		}
 		s.endpoints.keep(now.sets)
 	}
@@ -111,16 +117,42 @@ func (s *Service) declare(ctx context.Context) {
 
 func (s *Service) judge(ctx context.Context, all []v1alpha1.AnySet) *verdicts {
 	out := &verdicts{declaration: controller.Declaration{Removals: map[schema.GroupVersionKind]controller.Removal{}}}
-	versions := map[schema.GroupResource]*verdict{} // whose version counts
-	owners := map[string]string{}                   // of places in .status
 	for _, set := range all {
-		v := s.judgeSet(ctx, set, versions)
-		s.sharedPlaces(v, owners)
+		v := &verdict{set: set, removing: removing(set)}
+		s.judgeResource(ctx, v)
 		out.sets = append(out.sets, v)
+	}
+	versions := out.versions()
+	owners := map[string]string{} // of places in .status
+	for _, v := range out.sets {
+		s.judgeSet(ctx, v, versions)
+		s.sharedPlaces(v, owners)
 		out.declaration.Registrations = append(out.declaration.Registrations, v.registrations...)
 	}
 	out.declare()
 	return out
+}
+
+// versions finds the set whose version of a resource counts for all that name
+// it, as the objects are the same in all versions: the first that can be used.
+func (all *verdicts) versions() map[schema.GroupResource]*verdict {
+	counts := map[schema.GroupResource]*verdict{}
+	for _, v := range all.sets {
+		name := v.set.Declared().Resource.GroupResource()
+		if first := counts[name]; v.resource != nil && (first == nil || v.outranks(first)) {
+			counts[name] = v
+		}
+	}
+	return counts
+}
+
+// outranks tells whether the version of v goes before that of an earlier set.
+func (v *verdict) outranks(earlier *verdict) bool {
+	stays := v.set.GetDeletionTimestamp() == nil
+	if stays != (earlier.set.GetDeletionTimestamp() == nil) {
+		return stays
+	}
+	return v.served && !earlier.served
 }
 
 // declare adds to the declaration what objects have to be rid of, and what has
@@ -129,6 +161,8 @@ func (all *verdicts) declare() {
 	handled := map[schema.GroupKind]bool{}
 	for _, v := range all.sets {
 		if v.resource == nil {
+			// Whatever it is called: its finalizers must not go by mistake.
+			all.declaration.KeepAll = all.declaration.KeepAll || !v.unserved
 			continue
 		}
 		all.declaration.Keep = append(all.declaration.Keep, v.resource.kind.GroupKind())
@@ -149,52 +183,52 @@ func (all *verdicts) declare() {
 	}
 }
 
-// judgeSet looks at one set.
-func (s *Service) judgeSet(ctx context.Context, set v1alpha1.AnySet, versions map[schema.GroupResource]*verdict) *verdict {
-	v := &verdict{set: set, removing: removing(set)}
-	spec := set.Declared()
-	s.judgeResource(ctx, v)
-	if set.GetDeletionTimestamp() != nil {
-		return v
+// judgeSet looks at one set whose resource was looked up.
+func (s *Service) judgeSet(ctx context.Context, v *verdict, versions map[schema.GroupResource]*verdict) {
+	first := versions[v.set.Declared().Resource.GroupResource()]
+	conflict := v.served && first.resource.kind != v.resource.kind
+	if v.resource != nil {
+		v.resource = first.resource
 	}
-	valid := s.judgeSpec(v)
-	v.defaults = valid && s.judgeDefaults(ctx, v)
+	if v.set.GetDeletionTimestamp() != nil {
+		return
+	}
+	usable := s.judgeSpec(v) && v.served
+	v.defaults = usable && s.judgeDefaults(ctx, v)
 	s.judgePlaces(ctx, v)
-	permitted := s.judgePermission(ctx, v)
-	if first := versions[spec.Resource.GroupResource()]; v.resource != nil && first != nil && first.resource.kind != v.resource.kind {
-		v.stalled = true
+	switch {
+	case conflict:
+		v.stalled, usable = true, false
 		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "VersionConflict", "%s names version %s of the same resource: use one version in all sets",
 			nameOf(first.set), first.resource.kind.Version)
-		permitted = false
-	} else if v.resource != nil && first == nil {
-		versions[spec.Resource.GroupResource()] = v
+	case !s.judgePermission(ctx, v):
+		usable = false
 	}
-	switch {
-	case v.resource == nil:
-	case valid && permitted:
+	if usable {
 		registrations, err := s.registrations(v)
-		if err != nil {
-			v.stalled = true
-			v.find(v1alpha1.ConditionReady, metav1.ConditionFalse, "Invalid", "%s", err)
-			v.registrations = s.placeholders(v)
-			return v
+		if err == nil {
+			err = s.op.Check(registrations)
 		}
-		v.registrations = registrations
-	default:
-		v.registrations = s.placeholders(v)
+		if err == nil {
+			v.registrations, v.usable = registrations, true
+			return
+		}
+		v.stalled = true
+		v.find(v1alpha1.ConditionReady, metav1.ConditionFalse, "Invalid", "%s", err)
 	}
-	return v
+	v.registrations = s.placeholders(v)
 }
 
 // judgeResource finds out whether the API server serves the resource.
 func (s *Service) judgeResource(ctx context.Context, v *verdict) {
 	r, err := s.served.find(ctx, v.set.Declared().Resource.GroupVersionResource())
+	v.resource = r
 	switch {
 	case err == nil:
-		v.resource = r
+		v.served = true
 		v.find(v1alpha1.ConditionResourceServed, metav1.ConditionTrue, "Served", "the API server serves %s", r.kind)
 	case isMissing(err):
-		v.unserved = true
+		v.unserved = r == nil
 		v.find(v1alpha1.ConditionResourceServed, metav1.ConditionFalse, "NotServed", "%s", err)
 	default:
 		v.find(v1alpha1.ConditionResourceServed, metav1.ConditionUnknown, "DiscoveryFailed", "%s", err)
@@ -232,6 +266,11 @@ func (s *Service) judgePermission(ctx context.Context, v *verdict) bool {
 		}
 	}
 	if v.resource == nil {
+		return false
+	}
+	if v.set.GetNamespace() != "" && !v.resource.namespaced {
+		v.stalled = true
+		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "NotNamespaced", "objects of %s are in no namespace: use a ClusterHandlerSet", v.resource.name.GroupResource())
 		return false
 	}
 	if len(spec.Handlers) > 0 && s.controls() {
@@ -273,8 +312,12 @@ func handlerOf(set v1alpha1.AnySet, id string) *v1alpha1.Handler {
 // known tells whether the status has the handler in force already. Before
 // that, it must not leave anything on objects: who would know of it?
 func known(set v1alpha1.AnySet, id string) bool {
-	return slices.Contains(set.GetFinalizers(), Cleanup) &&
-		slices.ContainsFunc(set.Observed().Handlers, func(h v1alpha1.HandlerStatus) bool { return h.ID == id })
+	return slices.Contains(set.GetFinalizers(), Cleanup) && listed(set, id)
+}
+
+// listed tells whether the status has a handler.
+func listed(set v1alpha1.AnySet, id string) bool {
+	return slices.ContainsFunc(set.Observed().Handlers, func(h v1alpha1.HandlerStatus) bool { return h.ID == id })
 }
 
 // sharedPlaces says so where a handler writes to a place of .status that one
@@ -315,5 +358,5 @@ func nameOf(set v1alpha1.AnySet) string {
 func same(a, b controller.Declaration) bool {
 	return slices.EqualFunc(a.Registrations, b.Registrations, func(a, b handler.Registration) bool {
 		return a.Spec.ID == b.Spec.ID && a.Version == b.Version
-	}) && fmt.Sprint(a.Removals, a.Keep) == fmt.Sprint(b.Removals, b.Keep)
+	}) && fmt.Sprint(a.Removals, a.Keep, a.KeepAll) == fmt.Sprint(b.Removals, b.Keep, b.KeepAll)
 }

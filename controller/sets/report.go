@@ -126,6 +126,9 @@ func (s *Service) handlerStatuses(v *verdict, left int, cleaned bool) (out []v1a
 	if v.set.GetDeletionTimestamp() == nil {
 		for i := range v.set.Declared().Handlers {
 			id := v.set.Declared().Handlers[i].ID
+			if !v.usable && !listed(v.set, id) {
+				continue // it has left nothing anywhere
+			}
 			full := v1alpha1.HandlerID(v.set, id)
 			h := v1alpha1.HandlerStatus{ID: id, Phase: v1alpha1.HandlerActive, Counts: s.counts(full)}
 			if e := s.endpoints.find(full); e != nil {

@@ -75,18 +75,21 @@ func writesStatus(set v1alpha1.AnySet) bool {
 	return false
 }
 
+// has asks for a right. While the API server does not answer, what it has said
+// last counts.
 func (r *rights) has(ctx context.Context, n right) (bool, error) {
-	if k, ok := r.known[n]; ok {
-		if age := r.clock.Since(k.at); k.allowed && age < allowedTTL || age < deniedTTL {
-			return k.allowed, nil
-		}
+	last, ok := r.known[n]
+	if age := r.clock.Since(last.at); ok && (last.allowed && age < allowedTTL || age < deniedTTL) {
+		return last.allowed, nil
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource,
 		},
 	}}
-	if err := r.client.Create(ctx, review); err != nil {
+	if err := r.client.Create(ctx, review); err != nil && ok {
+		return last.allowed, nil
+	} else if err != nil {
 		return false, fmt.Errorf("ask for the own rights: %w", err)
 	}
 	if r.known == nil {

@@ -49,18 +49,29 @@ type servedList struct {
 const (
 	// servedTTL is how long it counts that something is served, and
 	// missingTTL that it is not.
-	servedTTL  = 30 * time.Second
+	servedTTL  = 10 * time.Second
 	missingTTL = 4 * time.Second
 )
 
+// find looks a resource up. With an error that says that it is missing, it
+// returns the resource in another version, if it is served in one.
 func (s *served) find(_ context.Context, name schema.GroupVersionResource) (*resource, error) {
 	list := s.list(name.GroupVersion(), name.Resource)
 	switch {
 	case apierrors.IsNotFound(list.err):
-		return nil, s.notServed(name)
+		return s.elsewhere(name)
 	case list.err != nil:
 		return nil, fmt.Errorf("ask the API server for %s: %w", name.GroupVersion(), list.err)
 	}
+	r, err := resourceOf(name, list)
+	if r == nil && err == nil {
+		return s.elsewhere(name)
+	}
+	return r, err
+}
+
+// resourceOf finds a resource in a list; nil: it is not there.
+func resourceOf(name schema.GroupVersionResource, list servedList) (*resource, error) {
 	r := &resource{name: name}
 	found := false
 	for i := range list.resources {
@@ -78,7 +89,7 @@ func (s *served) find(_ context.Context, name schema.GroupVersionResource) (*res
 		}
 	}
 	if !found {
-		return nil, s.notServed(name)
+		return nil, nil
 	}
 	return r, nil
 }
@@ -92,8 +103,13 @@ func (s *served) list(gv schema.GroupVersion, wanted string) servedList {
 	}
 	list := servedList{at: s.clock.Now()}
 	found, err := s.discovery.ServerResourcesForGroupVersion(gv.String())
-	if list.err = err; err == nil {
+	switch last := s.lists[gv]; {
+	case err == nil:
 		list.resources = found.APIResources
+	case len(last.resources) > 0 && !apierrors.IsNotFound(err):
+		list.resources = last.resources // the API server does not answer: what it has said last counts
+	default:
+		list.err = err
 	}
 	if s.lists == nil {
 		s.lists = map[schema.GroupVersion]servedList{}
@@ -102,29 +118,35 @@ func (s *served) list(gv schema.GroupVersion, wanted string) servedList {
 	return list
 }
 
-// notServed says what is awaited, and which other versions there are.
-func (s *served) notServed(name schema.GroupVersionResource) error {
-	text := fmt.Sprintf("the API server does not serve %s in version %s: is its CRD installed? The set comes into force when it is",
-		name.GroupResource(), name.Version)
+// elsewhere says what is awaited, and finds the resource in another version.
+func (s *served) elsewhere(name schema.GroupVersionResource) (*resource, error) {
+	missing := &missingError{fmt.Sprintf("the API server does not serve %s in version %s: is its CRD installed? The set comes into force when it is",
+		name.GroupResource(), name.Version)}
 	groups, err := s.discovery.ServerGroups()
 	if err != nil {
-		return &missingError{text}
+		return nil, fmt.Errorf("ask the API server for its groups: %w", err)
 	}
-	var others []string
+	var (
+		found  *resource
+		others []string
+	)
 	for _, group := range groups.Groups {
 		if group.Name != name.Group {
 			continue
 		}
 		for _, version := range group.Versions {
-			gv := schema.GroupVersion{Group: name.Group, Version: version.Version}
-			if version.Version != name.Version && slices.ContainsFunc(s.list(gv, name.Resource).resources, func(r metav1.APIResource) bool { return r.Name == name.Resource }) {
+			other := schema.GroupVersionResource{Group: name.Group, Version: version.Version, Resource: name.Resource}
+			if r, err := resourceOf(other, s.list(other.GroupVersion(), name.Resource)); err == nil && r != nil && other != name {
 				others = append(others, version.Version)
+				if found == nil {
+					found = r
+				}
 			}
 		}
 	}
-	if len(others) > 0 {
-		text = fmt.Sprintf("the API server does not serve %s in version %s, but in %s: change spec.resource.version",
+	if found != nil {
+		missing.text = fmt.Sprintf("the API server does not serve %s in version %s, but in %s: change spec.resource.version",
 			name.GroupResource(), name.Version, strings.Join(others, ", "))
 	}
-	return &missingError{text}
+	return found, missing
 }

@@ -69,6 +69,12 @@ func (e *endpoint) http() string {
 		e.namespace, e.name, endpointPort, base64.StdEncoding.EncodeToString(e.ca))
 }
 
+// local is the endpoint in the words of a HandlerSet.
+func (e *endpoint) local() string {
+	return fmt.Sprintf("{service: {name: %s, port: %d, path: /hook}, caBundle: %s}",
+		e.name, endpointPort, base64.StdEncoding.EncodeToString(e.ca))
+}
+
 // ServeHTTP implements http.Handler.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()

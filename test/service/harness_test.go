@@ -10,6 +10,7 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,9 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	scheme := controller.DefaultScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	b := &bench{T: t, cp: rigtest.ControlPlane(t), namespace: rigtest.Namespace(t)}
@@ -213,15 +217,7 @@ func (b *bench) tryApply(text string) (*unstructured.Unstructured, error) {
 // set declares a ClusterHandlerSet for the test's namespace alone.
 func (b *bench) set(name, resource, spec string) *v1alpha1.ClusterHandlerSet {
 	b.Helper()
-	s := &v1alpha1.ClusterHandlerSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := yaml.UnmarshalStrict([]byte(spec), &s.Spec); err != nil {
-		b.Fatal(err)
-	}
-	gvr, _ := schema.ParseResourceArg(resource)
-	if gvr == nil {
-		gvr = &schema.GroupVersionResource{Version: "v1", Resource: resource}
-	}
-	s.Spec.Resource = v1alpha1.Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}
+	s := &v1alpha1.ClusterHandlerSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: b.spec(resource, spec)}
 	if s.Spec.Match == nil {
 		s.Spec.Match = &v1alpha1.Match{}
 	}
@@ -232,6 +228,29 @@ func (b *bench) set(name, resource, spec string) *v1alpha1.ClusterHandlerSet {
 		b.Fatal(err)
 	}
 	return s
+}
+
+// namespaced declares a HandlerSet in the test's namespace.
+func (b *bench) namespaced(name, resource, spec string) *v1alpha1.HandlerSet {
+	b.Helper()
+	s := &v1alpha1.HandlerSet{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}, Spec: b.spec(resource, spec)}
+	if err := b.admin.Create(b.Context(), s); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func (b *bench) spec(resource, text string) (spec v1alpha1.HandlerSetSpec) {
+	b.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
+		b.Fatal(err)
+	}
+	gvr, _ := schema.ParseResourceArg(resource)
+	if gvr == nil {
+		gvr = &schema.GroupVersionResource{Version: "v1", Resource: resource}
+	}
+	spec.Resource = v1alpha1.Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}
+	return spec
 }
 
 // awaitReady waits until a set is in force.

@@ -1,10 +1,9 @@
 """An endpoint of Dogear, with Python's standard library alone.
 
-CERT_DIR has tls.crt and tls.key; KEY_DIR has the entries of the signing Secret: key and,
-while keys are changed, previous. Both may be mounted Secrets: what is new in them is taken
-without a restart.
+CERT_DIR has tls.crt and tls.key; KEY_DIR has the entries of the signing Secret: key and, while
+keys are changed, previous. They may be mounted Secrets: changes are taken without a restart.
 """
-import base64, hmac, json, os, re, signal, ssl, sys, time, traceback
+import base64, hmac, json, logging, os, re, signal, ssl, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def answer(headers, body, handle):
     except (ValueError, KeyError, TypeError):
         return 400, None
     response = handle(request)
-    print(f"{what}: {response['outcome']}", flush=True)
+    logging.info("%s: %s", what, response["outcome"])
     return 200, {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": {"uid": uid, **response}}
 
 
@@ -70,7 +69,7 @@ class Endpoint(BaseHTTPRequestHandler):
             else:
                 self.close_connection = True  # the body is not read
         except Exception:
-            traceback.print_exc()
+            logging.exception("the call failed")
             status = 500
         text = json.dumps(review).encode() if review else b""
         self.send_response(status)
@@ -89,6 +88,7 @@ def certificate():
 
 
 def serve(handle):
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     ThreadingHTTPServer.request_queue_size = 128
     server = ThreadingHTTPServer((os.environ.get("ADDRESS", ""), int(os.environ.get("PORT", 8443))), Endpoint)
     server.handle, context = handle, certificate()

@@ -3,32 +3,33 @@
 Settings as in endpoint.py, on which it builds. DOGEAR_CA has the certificates of the authority
 of Dogear's callback address; default: those of the system.
 """
-import json, os, ssl, threading, time, urllib.error, urllib.request
+import json, logging, os, ssl, threading, time, urllib.error, urllib.request
 
 import endpoint
 
-WORK_SECONDS, GIVE_UP = float(os.environ.get("WORK_SECONDS", 5)), 24 * 3600
-known = {}  # idempotencyID: the outcome, None while it is not known
+WORK_SECONDS = float(os.environ.get("WORK_SECONDS", 5))
+jobs = {}  # idempotencyID: the last call about it, and the outcome once it is known
 
 
 def handle(request):
-    id = request["idempotencyID"]
     if request["cause"] == "Delete":
         return {"outcome": "Succeeded"}
-    if known.get(id):  # the callback did not get through
-        return known[id]
-    if id not in known:
-        known[id] = None
-        threading.Thread(target=work, args=(request,), daemon=True).start()
+    new = request["idempotencyID"] not in jobs
+    job = jobs.setdefault(request["idempotencyID"], {"outcome": None})
+    job["request"] = request  # the callback of an earlier call counts no more
+    if job["outcome"]:  # the callback did not get through
+        return job["outcome"]
+    if new:
+        threading.Thread(target=work, args=(job,), daemon=True).start()
     # Without a callback Dogear asks again soon; with one, in case that gets lost.
     return {"outcome": "Waiting", "after": "1h" if "callback" in request else "10s", "status": {"phase": "Working"}}
 
 
-def work(request):
+def work(job):
     time.sleep(WORK_SECONDS)  # replace this by what you have to do
-    known[request["idempotencyID"]] = {"outcome": "Succeeded", "status": {"phase": "Done"}}
-    if "callback" in request:
-        send(request, known[request["idempotencyID"]])
+    job["outcome"] = {"outcome": "Succeeded", "status": {"phase": "Done"}}
+    if "callback" in job["request"]:
+        send(job["request"], job["outcome"])
 
 
 def send(request, outcome):
@@ -42,10 +43,10 @@ def send(request, outcome):
             "webhook-signature": endpoint.sign(endpoint.keys()[0], request["uid"], seconds, body).decode()})
         try:
             with urllib.request.urlopen(call, context=trust, timeout=30):
-                return print(f"{request['object']['metadata']['name']}: taken", flush=True)
+                return logging.info("%s: taken", request["object"]["metadata"]["name"])
         except urllib.error.HTTPError as refused:
             if refused.code not in (409, 500, 503):  # what it means is in docs/protocol.md
-                return print(f"{request['object']['metadata']['name']}: {refused.code} {refused.read().decode()}", flush=True)
+                return logging.error("%s: %s %s", request["object"]["metadata"]["name"], refused.code, refused.read())
             pause = float(refused.headers.get("Retry-After", pause))
         except OSError:  # no answer
             pass

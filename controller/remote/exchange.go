@@ -105,7 +105,7 @@ func (h *Handler) explain(ctx context.Context, err error) (text string, timedOut
 		return "there was no answer in time: " + clean(err.Error()), true
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection ended before the answer did", false
-	case strings.Contains(err.Error(), "malformed"):
+	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "readLoopPeekFail"): // it came too early
 		return "the answer is not valid HTTP", false
 	}
 	return clean(err.Error()), false

@@ -26,10 +26,13 @@ import (
 const patience = 30 * time.Second
 
 // serve starts a TLS server on loopback.
-func serve(t testing.TB, f http.HandlerFunc) *httptest.Server {
+func serve(t testing.TB, f http.HandlerFunc, options ...func(*http.Server)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(f)
 	server.Config.ErrorLog = quiet
+	for _, option := range options {
+		option(server.Config)
+	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server

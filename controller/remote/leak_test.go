@@ -32,8 +32,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	for name, f := range endpoints {
 		open := &connections{}
-		server := serve(t, f)
-		open.follow(server.Config)
+		server := serve(t, f, open.follow)
 		e := to(server)
 		if name == "silence" {
 			e.Timeout = 20 * time.Millisecond
@@ -60,11 +59,7 @@ type connections struct {
 }
 
 func (c *connections) follow(server *http.Server) {
-	before := server.ConnState
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
-		if before != nil {
-			before(conn, state)
-		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.all == nil {

@@ -203,8 +203,8 @@ func TestAServiceIsDialledByItsAddress(t *testing.T) {
 	if hosts[1].Load() == nil {
 		t.Error("the new address was not dialled")
 	}
-	if dns.answers != 0 {
-		t.Errorf("%d names were resolved: want none", dns.answers)
+	if n := dns.answered(); n != 0 {
+		t.Errorf("%d names were resolved: want none", n)
 	}
 }
 

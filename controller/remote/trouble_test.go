@@ -95,7 +95,10 @@ func TestWhatIsNoHTTPIsNotQuoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := raw(t, func(c net.Conn) {
+				buffer := make([]byte, 1<<16)
+				n, _ := c.Read(buffer)
 				_, _ = io.WriteString(c, prefix)
+				_, _ = c.Write(buffer[:n])
 				_, _ = io.Copy(c, c)
 			})
 			got := run(t, handlerOf(t, plaintext(address), loopback()))

@@ -31,7 +31,8 @@ type pass struct {
 	now     *unstructured.Unstructured // seen, with the patches of handlers applied
 	in      plan.Input                 // now, with all outcomes known here
 
-	ran map[int]bool // handlers that ran in this pass
+	ran     map[int]bool // handlers that ran in this pass
+	ridding bool         // something is to be removed that handlers left which are no more
 }
 
 // Errors that end a pass without being faults of it.
@@ -97,7 +98,7 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	p.in.Now = p.time()
 	d = plan.Decide(p.in)
 	p.tracker.note(p.tracked, p.mem, p.standings(d.States), p.in.Now)
-	if skipped > 0 && skipped == len(p.ran) && len(p.mem.unwritten) == 0 && d.Finalizer == plan.Keep {
+	if skipped > 0 && skipped == len(p.ran) && len(p.mem.unwritten) == 0 && d.Finalizer == plan.Keep && !p.ridding {
 		return p.until(d), nil // all that would be written is that it waits
 	}
 	if werr := p.write(ctx, d.Marker, d.Finalizer); werr != nil {
@@ -149,7 +150,9 @@ func (p *pass) look() error {
 		}
 	}
 	p.mem.unwritten = slices.DeleteFunc(p.mem.unwritten, func(r run) bool { return p.handler(r.id) == nil })
-	return p.decideOn(p.rid(marker))
+	rid := p.rid(marker)
+	p.ridding = !rid.Equal(marker)
+	return p.decideOn(rid)
 }
 
 // decideOn makes the input of the decision of a marker and the outcomes that

@@ -234,6 +234,29 @@ func TestAClosedGateHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
+// What a handler has left goes also while another one waits at a closed gate.
+func TestARemovalWaitsForNoGate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.startDeclared()
+	var gone, gated calls
+	g := &turnstile{}
+	shut := func(r handler.Registry) {
+		var one declarations
+		b.counted("set/gated", handler.Create, &gated)(&one)
+		one[0].Gate = g
+		r.Add(one[0])
+	}
+	d.declare(nil, b.counted("set/gone", handler.Create, &gone), shut)
+	u := b.create(b.widget("one"))
+	b.awaitCalls(&gone, 1)
+	d.declare(map[schema.GroupVersionKind]controller.Removal{testKind("Widget"): {IDs: []string{"set/gone"}}}, shut)
+	d.awaitCleaned(testKind("Widget"))
+	if text := fmt.Sprint(b.get(u).GetAnnotations()); strings.Contains(text, "set/gone") || len(gated.all()) > 0 {
+		t.Errorf("left: %s; runs behind the gate: %v", text, gated.all())
+	}
+}
+
 // What a handler waits for is told by somebody else, once.
 func TestAWaitingHandlerIsCompleted(t *testing.T) {
 	t.Parallel()

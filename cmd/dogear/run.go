@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	stdlog "log"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -69,6 +71,7 @@ func runService(cmd *cobra.Command, settings config.Settings, kubeconfig string)
 	}
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
+	stdlog.SetOutput(io.Discard) // net/http writes what endpoints send out of turn
 	if kubeconfig != "" {
 		if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
 			return err

@@ -104,4 +104,3 @@ func isDogears(annotation string) bool {
 	prefix, _, ok := strings.Cut(annotation, "/")
 	return ok && strings.HasPrefix(prefix, "dogear.")
 }
-

@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	stdlog "log"
 	"net"
 	"net/http"
 	"net/url"
@@ -139,6 +141,7 @@ func (c *callbacks) serve(ctx context.Context) error {
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.GetCertificate},
 		// The receiver has a deadline of its own for a body.
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog:    stdlog.New(io.Discard, "", 0), // it has what clients send
 		BaseContext: func(net.Listener) context.Context { return logr.NewContext(context.WithoutCancel(ctx), log) },
 	}
 	served := make(chan error, 1)
@@ -202,6 +205,8 @@ func (c *callbacks) complete(ctx context.Context, done remote.Completion) error 
 		return remote.ErrNotLeader
 	case errors.Is(err, controller.ErrSuperseded):
 		return remote.ErrUsed
+	case errors.Is(err, controller.ErrUnwritten):
+		return remote.ErrConflict
 	}
 	return err
 }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"os"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/config"
 	"github.com/dogear-dev/dogear/config/v1alpha1"
@@ -36,7 +40,7 @@ type endpoint struct {
 	set   types.UID
 }
 
-func (s *Service) newEndpoints(api *rest.Config) (*endpoints, error) {
+func (s *Service) newEndpoints(ctx context.Context, api *rest.Config) (*endpoints, error) {
 	guard := remote.Guard{AllowLoopback: s.settings.AllowLoopback}
 	for _, text := range s.settings.AllowedNetworks {
 		network, err := config.ParseNetwork(text)
@@ -52,8 +56,10 @@ func (s *Service) newEndpoints(api *rest.Config) (*endpoints, error) {
 		}
 		guard.Denied = append(guard.Denied, network)
 	}
-	if ip, ok := addressOf(api); ok && !(ip.IsLoopback() && s.settings.AllowLoopback) {
-		guard.Denied = append(guard.Denied, netip.PrefixFrom(ip, ip.BitLen()))
+	for _, ip := range s.serverAddresses(ctx, api) {
+		if !ip.IsLoopback() || !s.settings.AllowLoopback {
+			guard.Denied = append(guard.Denied, netip.PrefixFrom(ip, ip.BitLen()))
+		}
 	}
 	version := s.options.Version
 	if version == "" {
@@ -71,14 +77,27 @@ func (s *Service) newEndpoints(api *rest.Config) (*endpoints, error) {
 	return e, nil
 }
 
-// addressOf is the API server's address, where that is no name.
-func addressOf(api *rest.Config) (netip.Addr, bool) {
-	u, err := url.Parse(api.Host)
-	if err != nil {
-		return netip.Addr{}, false
+// serverAddresses are the addresses of the API server that are known: no
+// endpoint may have them. Those of its machines, where it is reached by a name,
+// are for the settings to deny.
+func (s *Service) serverAddresses(ctx context.Context, api *rest.Config) (all []netip.Addr) {
+	hosts := []string{os.Getenv("KUBERNETES_SERVICE_HOST")}
+	if u, err := url.Parse(api.Host); err == nil {
+		hosts = append(hosts, u.Hostname())
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return ip.Unmap(), err == nil
+	service := &corev1.Service{}
+	if !s.controls() {
+		return nil // it calls nobody
+	}
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, service); err != nil {
+		s.log.Info("The API server's own Service cannot be read, so its address is denied to endpoints only if it is in the kubeconfig or the settings", "error", err.Error())
+	}
+	for _, host := range append(hosts, service.Spec.ClusterIPs...) {
+		if ip, err := netip.ParseAddr(host); err == nil {
+			all = append(all, ip.Unmap())
+		}
+	}
+	return all
 }
 
 // of returns the endpoint of a handler.

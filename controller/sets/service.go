@@ -162,7 +162,7 @@ func (s *Service) connect(ctx context.Context, m manager.Manager) error {
 	if s.callbacks, err = s.newCallbacks(m.GetConfig()); err != nil {
 		return err
 	}
-	if s.endpoints, err = s.newEndpoints(m.GetConfig()); err != nil {
+	if s.endpoints, err = s.newEndpoints(ctx, m.GetConfig()); err != nil {
 		return err
 	}
 	for _, object := range []client.Object{&v1alpha1.ClusterHandlerSet{}, &v1alpha1.HandlerSet{}} {

@@ -222,7 +222,8 @@ func (e *example) drop(set *unstructured.Unstructured) {
 	}
 }
 
-// ready waits until the example's set is in force.
+// ready waits until the example's set is in force, also at admission: an API
+// server calls a webhook a moment after it was told to.
 func (e *example) ready() {
 	e.Helper()
 	rigtest.Eventually(e, settle, func() error {
@@ -232,6 +233,16 @@ func (e *example) ready() {
 		}
 		ready := meta.FindStatusCondition(set.Status.Conditions, v1alpha1.ConditionReady)
 		return errorUnless(ready != nil && ready.Status == metav1.ConditionTrue, "the set is not ready: %+v", ready)
+	})
+	rigtest.Eventually(e, settle, func() error {
+		u := read(e.T, "defaults/expected.yaml")[0]
+		u.SetNamespace(e.namespace)
+		unstructured.RemoveNestedField(u.Object, "spec", "privateKey")
+		if err := e.admin.Create(e.Context(), u, client.DryRunAll); err != nil {
+			return err
+		}
+		_, defaulted, _ := unstructured.NestedMap(u.Object, "spec", "privateKey")
+		return errorUnless(defaulted || u.GetAnnotations()["dogear.dev/state"] != "", "the webhook is not called: %v", u.Object)
 	})
 }
 

@@ -160,8 +160,10 @@ func (op *Operator) Awaited(gvk schema.GroupVersionKind, prefix string) string {
 	if now == nil {
 		return "nothing is declared yet"
 	}
-	if op.options.Webhook != nil && !op.published.Load().sends(now, gvk) {
-		return "the API server is about to be told what to send to admission"
+	if op.options.Webhook != nil {
+		if text := op.sent.awaited(now, gvk, op.options.Clock.Now()); text != "" {
+			return text
+		}
 	}
 	d, ok := now.duties()[gvk.GroupKind()]
 	if !ok {
@@ -188,23 +190,4 @@ func group(set *selection.Set, prefix string) (of []*selection.Handler) {
 		}
 	}
 	return of
-}
-
-// sends tells whether a webhook that is configured by d (nil: none yet) is
-// sent all objects of a kind that now wants to see.
-func (d *declared) sends(now *declared, gvk schema.GroupVersionKind) bool {
-	if d == nil {
-		return false
-	}
-	of := func(d *declared) (s scope, found bool) {
-		for _, set := range d.sets {
-			if set.Kind == gvk {
-				return scopeOf(set), true
-			}
-		}
-		return s, false
-	}
-	wanted, wants := of(now)
-	sent, found := of(d)
-	return !wants || found && sent == wanted
 }

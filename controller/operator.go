@@ -40,7 +40,7 @@ type Operator struct {
 	fleet      fleet
 	tracker    *tracker
 	ledger     atomic.Pointer[ledger]
-	published  atomic.Pointer[declared] // that the webhook's configuration is made of
+	sent       sent
 
 	// Set by connect.
 	config    *rest.Config

@@ -128,7 +128,7 @@ func (op *Operator) newPublisher() (*webhook.Publisher, error) {
 	var built *declared // Build and Published take turns
 	return &webhook.Publisher{
 		Client: op.client, Period: publishEvery, Log: op.options.Log.WithName("publisher"),
-		Published: func() { op.published.Store(built) },
+		Published: func() { op.sent.published(built, op.options.Clock.Now()) },
 		Build: func(ctx context.Context) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 			bundle, err := op.caBundle(ctx, manager)
 			if err != nil {

@@ -122,9 +122,6 @@ func (h *Handler) attempt(ctx context.Context, request *handler.RawRequest) endi
 		return h.unanswered(callCtx, err)
 	}
 	end := h.read(ctx, request, uid, answer)
-	if end.result.Wait != nil && h.endpoint.Callback != nil {
-		end.result.Completion = uid // the nonce of the token that was offered
-	}
 	if offered && end.result.Wait != nil {
 		end.result.Completion = uid
 	}

@@ -215,9 +215,17 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
 }
 
+// byWeight puts first what a person has to mend.
+func byWeight(a, b finding) int {
+	weight := func(f finding) int {
+		return slices.Index([]string{v1alpha1.ConditionPermitted, v1alpha1.ConditionReady}, f.condition)
+	}
+	return weight(b) - weight(a)
+}
+
 // ready tells whether the set is in force as declared.
 func (s *Service) ready(v *verdict) (ready finding, reconciling *finding) {
-	for _, f := range v.findings {
+	for _, f := range slices.SortedStableFunc(slices.Values(v.findings), byWeight) {
 		if f.condition == v1alpha1.ConditionReady || f.status != metav1.ConditionTrue && (f.condition != v1alpha1.ConditionDefaultsValid || !v.defaults) {
 			ready = finding{v1alpha1.ConditionReady, metav1.ConditionFalse, f.reason, f.message}
 			if !v.stalled {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,6 +27,7 @@ type right struct {
 type rights struct {
 	client client.Client
 	clock  clock.PassiveClock
+	keeps  func(ctx context.Context, kind schema.GroupVersionKind, path ...string) (bool, error)
 	known  map[right]knownRight
 }
 
@@ -50,7 +52,7 @@ func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err erro
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
 		needed = append(needed, right{name.Group, name.Resource, "", namespace, verb})
 	}
-	if v.resource.subresource && writesStatus(v.set) {
+	if v.resource.subresource && r.writesStatus(ctx, v) {
 		needed = append(needed, right{name.Group, name.Resource, "status", namespace, "patch"})
 	}
 	for _, n := range needed {
@@ -65,10 +67,18 @@ func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err erro
 	return out, nil
 }
 
-func writesStatus(set v1alpha1.AnySet) bool {
-	for i := range set.Declared().Handlers {
-		h := &set.Declared().Handlers[i]
-		if h.Status.Place() != v1alpha1.TargetAnnotation || h.ConditionType() != "" {
+// writesStatus tells whether payloads or conditions of the set may go to
+// .status: the schema decides, where it is known.
+func (r *rights) writesStatus(ctx context.Context, v *verdict) bool {
+	for i := range v.set.Declared().Handlers {
+		h := &v.set.Declared().Handlers[i]
+		if h.ConditionType() != "" {
+			return true
+		}
+		if h.Status.Place() == v1alpha1.TargetAnnotation {
+			continue
+		}
+		if keeps, err := r.keeps(ctx, v.resource.kind, strings.Split(h.StatusPath(), ".")...); err != nil || keeps {
 			return true
 		}
 	}

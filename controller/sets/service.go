@@ -158,7 +158,7 @@ func (s *Service) connect(ctx context.Context, m manager.Manager) error {
 	}
 	s.served = &served{discovery: d, clock: s.clock}
 	s.schemas = &defaults.Schemas{Client: openapi.NewClientWithContext(d.RESTClient()), Clock: s.clock}
-	s.rights = &rights{client: s.client, clock: s.clock}
+	s.rights = &rights{client: s.client, clock: s.clock, keeps: s.op.KeepsStatus}
 	if s.callbacks, err = s.newCallbacks(m.GetConfig()); err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (b *bench) endpoint(name string, answer func(*v1alpha1.HandlerReviewRequest
 	if err != nil {
 		b.Fatal(err)
 	}
-	certificate, ca := authority(b, name+"."+b.namespace+".svc")
+	certificate, ca := authority(b, name+"."+b.namespace+".svc", net.ParseIP(service.Spec.ClusterIP))
 	e.ca = ca
 	e.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: e, ReadHeaderTimeout: time.Minute}, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}}
 	e.server.StartTLS()
@@ -66,14 +66,17 @@ func (b *bench) endpoint(name string, answer func(*v1alpha1.HandlerReviewRequest
 // http is the endpoint in the words of a set.
 func (e *endpoint) http() string {
 	return fmt.Sprintf("{service: {namespace: %s, name: %s, port: %d, path: /hook}, caBundle: %s}",
-		e.namespace, e.name, endpointPort, base64.StdEncoding.EncodeToString(e.ca))
+		e.namespace, e.name, endpointPort, e.bundle())
 }
 
 // local is the endpoint in the words of a HandlerSet.
 func (e *endpoint) local() string {
 	return fmt.Sprintf("{service: {name: %s, port: %d, path: /hook}, caBundle: %s}",
-		e.name, endpointPort, base64.StdEncoding.EncodeToString(e.ca))
+		e.name, endpointPort, e.bundle())
 }
+
+// bundle is the endpoint's CA as a set has it.
+func (e *endpoint) bundle() string { return base64.StdEncoding.EncodeToString(e.ca) }
 
 // ServeHTTP implements http.Handler.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -114,15 +117,15 @@ func (e *endpoint) calls() []*v1alpha1.HandlerReviewRequest {
 	return append([]*v1alpha1.HandlerReviewRequest(nil), e.requests...)
 }
 
-// authority makes a certificate for a name, and returns its CA.
-func authority(b *bench, name string) (tls.Certificate, []byte) {
+// authority makes a certificate for a name and an address, and returns its CA.
+func authority(b *bench, name string, ip net.IP) (tls.Certificate, []byte) {
 	b.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		b.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{ip},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -55,6 +55,9 @@ func (r *running) give(d duty) {
 		return
 	}
 	r.duty = d
+	if r.cleaned.done && r.cleaned.duty.removal.covers(d.removal) {
+		r.cleaned.duty = d // what was cleaned stays clean
+	}
 	close(r.changed)
 	r.changed = make(chan struct{})
 }

@@ -69,7 +69,7 @@ func (op *Operator) Cleaned(gvk schema.GroupVersionKind) (left int, done bool, e
 // sweep looks after objects outside of what is watched, and cleans those from
 // which something is to be removed, until that is done or ctx ends.
 func (op *Operator) sweep(ctx context.Context, r *running, d duty, v *view) {
-	pause := cleanPause
+	pause, before := cleanPause, 0
 	for ctx.Err() == nil {
 		removing := !d.removal.empty()
 		if !removing && d.set.Labels() == nil && d.set.Namespaces() == nil {
@@ -84,6 +84,10 @@ func (op *Operator) sweep(ctx context.Context, r *running, d duty, v *view) {
 		}
 		done := err == nil && left == 0
 		r.note(progress{duty: d, left: left, done: done, err: err})
+		if left < before {
+			pause = cleanPause // it goes on
+		}
+		before = left
 		switch {
 		case done:
 			return

@@ -34,6 +34,11 @@ type Removal struct {
 	All bool
 }
 
+// covers tells whether objects that are rid of r are rid of other.
+func (r Removal) covers(other Removal) bool {
+	return (r.All || !other.All) && !slices.ContainsFunc(other.IDs, func(id string) bool { return !slices.Contains(r.IDs, id) })
+}
+
 func (r Removal) empty() bool { return len(r.IDs) == 0 && !r.All }
 
 var serials atomic.Int64

@@ -135,13 +135,15 @@ func (e *endpoint) callsOf(id, object string) (n int) {
 	return n
 }
 
-func nameOf(call *v1alpha1.HandlerReviewRequest) string {
+func objectOf(call *v1alpha1.HandlerReviewRequest) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(call.Object); err != nil {
-		return err.Error()
+		u.SetName(err.Error())
 	}
-	return u.GetName()
+	return u
 }
+
+func nameOf(call *v1alpha1.HandlerReviewRequest) string { return objectOf(call).GetName() }
 
 func texts(calls []*v1alpha1.HandlerReviewRequest) (all []string) {
 	for _, c := range calls {

@@ -24,8 +24,8 @@ var admitters = []string{none, subject.Noop, subject.Dogear}
 // admission measures what a request takes that goes through a webhook. Dogear
 // serves admission only, as in a Deployment of its own: so its controller does
 // not take the CPU from the next request.
-func admission(ctx context.Context, b *bench, s scenario) (out Scenario, err error) {
-	updates := strings.HasSuffix(s.name, "update")
+func admission(ctx context.Context, b *bench, s scenario) (out []Scenario, err error) {
+	updates := strings.HasSuffix(s.name(), "update")
 	n := b.objects / 2
 	all := n
 	if updates {
@@ -52,7 +52,7 @@ func admission(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 		for _, name := range admitters {
 			if round >= 0 {
 				samples[name] = append(samples[name], got[name])
-				b.say("%s: round %d/%d: %-7s %s", s.name, round+1, b.rounds, name, got[name])
+				b.say("%s: round %d/%d: %-7s %s", s.name(), round+1, b.rounds, name, got[name])
 			}
 			if !updates {
 				err = errors.Join(err, b.clear(ctx, namespaceOf(name)))
@@ -73,7 +73,7 @@ func admission(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 // prepareAdmission has a whole operator publish its webhook, and handle the
 // objects that are to change.
 func (b *bench) prepareAdmission(ctx context.Context, s scenario, updates bool, n int) (err error) {
-	b.say("%s: setting up", s.name)
+	b.say("%s: setting up", s.name())
 	processes, err := b.launchAll(ctx, s)
 	defer func() { err = errors.Join(err, stopAll(processes)) }()
 	if err != nil || !updates {
@@ -104,8 +104,8 @@ func (b *bench) launchAdmitters(ctx context.Context) (map[string]*process, error
 		return processes, err
 	}
 	for name, flags := range map[string][]string{
-		subject.Dogear: {"-admission-only", "-webhook", address},
-		subject.Noop:   {"-webhook", other},
+		subject.Dogear: {"-admission-only", "-address", address},
+		subject.Noop:   {"-address", other},
 	} {
 		if processes[name], err = b.launch(name, name, flags...); err != nil {
 			return processes, err

@@ -39,6 +39,7 @@ type bench struct {
 	admin       client.Client
 	http        *http.Client
 	kubeconfigs map[string]string
+	endpoints   *process // of handlers over HTTP; nil: not started
 }
 
 // measure runs the selected scenarios. The document is kept up to date in a
@@ -59,6 +60,7 @@ func (b *bench) measure(ctx context.Context, selected *regexp.Regexp, out string
 			err = errors.Join(err, b.cp.Stop())
 		}
 	}()
+	defer func() { err = errors.Join(err, b.endpoints.stop()) }()
 	if err := b.start(ctx); err != nil {
 		return nil, err
 	}
@@ -69,14 +71,14 @@ func (b *bench) measure(ctx context.Context, selected *regexp.Regexp, out string
 		return nil, err
 	}
 	for _, s := range scenarios {
-		if !selected.MatchString(s.name) {
+		if s = s.only(selected); len(s.results) == 0 {
 			continue
 		}
 		measured, err := s.measure(ctx, b, s)
 		if err != nil {
-			return d, fmt.Errorf("scenario %q: %w", s.name, err)
+			return d, fmt.Errorf("scenario %q: %w", s.name(), err)
 		}
-		d.Scenarios = append(d.Scenarios, measured)
+		d.Scenarios = append(d.Scenarios, measured...)
 		d.Machine.LoadAfter = loadAverage()
 		if err := saveDocument(out, d); err != nil {
 			return d, err

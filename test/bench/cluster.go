@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/controller"
 	"github.com/dogear-dev/dogear/test/bench/subject"
 	"github.com/dogear-dev/dogear/test/rig"
 )
@@ -35,17 +36,25 @@ func (b *bench) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.cp.InstallCRDs(ctx, crds...); err != nil {
+	own, err := rig.DogearCRDs()
+	if err != nil {
 		return err
 	}
-	if b.admin, err = b.cp.Client(); err != nil {
+	if err := b.cp.InstallCRDs(ctx, append(crds, own...)...); err != nil {
+		return err
+	}
+	scheme := controller.DefaultScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if b.admin, err = client.New(b.cp.AdminConfig(), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
 	if b.http, err = rest.HTTPClientFor(b.cp.AdminConfig()); err != nil {
 		return err
 	}
 	b.kubeconfigs = map[string]string{}
-	for _, name := range []string{subject.Dogear, subject.Bare, subject.Noop, bareNoop} {
+	for _, name := range []string{subject.Dogear, subject.Bare, subject.Noop, bareNoop, subject.HTTP} {
 		config, err := b.cp.ServiceAccountConfig(ctx, namespaceOf(name), "subject", rightsOf(name))
 		if err != nil {
 			return err
@@ -69,6 +78,8 @@ func rightsOf(name string) rig.Rights {
 	objects := rbacv1.PolicyRule{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates"}, Verbs: []string{"get", "list", "watch", "patch"}}
 	secrets := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "create", "update"}}
 	switch name {
+	case subject.HTTP:
+		return serviceRights(objects, rig.Rights{Namespaced: map[string][]rbacv1.PolicyRule{namespaceOf(name): {secrets}}})
 	case subject.Bare:
 		return rig.Rights{Cluster: []rbacv1.PolicyRule{objects}}
 	case bareNoop:
@@ -87,6 +98,23 @@ func rightsOf(name string) rig.Rights {
 		},
 		Namespaced: map[string][]rbacv1.PolicyRule{namespaceOf(name): {secrets}},
 	}
+}
+
+// serviceRights are those of docs/service.md, beside the rest.
+func serviceRights(objects rbacv1.PolicyRule, rest rig.Rights) rig.Rights {
+	rule := func(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+	}
+	rest.Cluster = append(rest.Cluster, objects,
+		rule("cert-manager.io", []string{"certificates/status"}, "patch"),
+		rule("dogear.dev", []string{"clusterhandlersets", "handlersets"}, "get", "list", "watch", "patch"),
+		rule("dogear.dev", []string{"clusterhandlersets/status", "handlersets/status"}, "patch"),
+		rule("", []string{"namespaces"}, "get", "list", "watch"),
+		rule("", []string{"services"}, "get"),
+		rule("admissionregistration.k8s.io", []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, "get", "create", "patch"),
+		rule("events.k8s.io", []string{"events"}, "create", "patch"),
+	)
+	return rest
 }
 
 // requests are the counts of the API server once nothing is written any more.
@@ -134,11 +162,6 @@ func writesOf(r rig.Requests) (main, status, events int) {
 		status += r.Count(rig.Match{Verb: verb, Resource: "certificates", Subresource: "status", DryRun: rig.None})
 	}
 	return main, status, r.Count(rig.Match{Resource: "events"})
-}
-
-// dropWebhooks removes all webhook configurations.
-func (b *bench) dropWebhooks(ctx context.Context) error {
-	return b.admin.DeleteAllOf(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{})
 }
 
 // trial is the number of an object that is never stored.

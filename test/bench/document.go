@@ -40,7 +40,8 @@ type Settings struct {
 	Quick   bool `json:"quick"`
 }
 
-// Scenario is what was measured of one scenario: the figures of Dogear, as
+// Scenario is what was measured of one scenario: the figures of Dogear (of
+// "http-" scenarios: of the service), as
 // medians over the rounds, and those of the references below them.
 type Scenario struct {
 	Name   string `json:"name"`
@@ -57,8 +58,17 @@ type Scenario struct {
 	LatencyRatioToBare     *float64 `json:"latencyRatioToBare"`
 	LatencyRatioToBareNoop *float64 `json:"latencyRatioToBareNoop"`
 	LatencyRatioToNoop     *float64 `json:"latencyRatioToNoop"`
+	// To the operator of the SDK: of the service only, "http-".
+	RatioToSDK        *float64 `json:"ratioToSDK"`
+	CPURatioToSDK     *float64 `json:"cpuRatioToSDK"`
+	LatencyRatioToSDK *float64 `json:"latencyRatioToSDK"`
+	// To the service in "http-create" of the same round: of "http-dead-…" only.
+	RatioToAlone        *float64 `json:"ratioToAlone"`
+	CPURatioToAlone     *float64 `json:"cpuRatioToAlone"`
+	LatencyRatioToAlone *float64 `json:"latencyRatioToAlone"`
 	// References are the figures of what Dogear is compared with: "bare",
-	// "bare-noop", "ceiling", "noop" and "none".
+	// "bare-noop", "ceiling", "noop" and "none"; of the service also "sdk" and,
+	// beside a dead endpoint, "alone".
 	References map[string]*Figures `json:"references"`
 }
 

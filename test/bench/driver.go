@@ -67,7 +67,11 @@ func (b *bench) send(ctx context.Context, method, namespace, name, query, conten
 }
 
 func (b *bench) create(ctx context.Context, contender string, i int) error {
-	return b.send(ctx, http.MethodPost, namespaceOf(contender), "", "", "application/json", body(contender, i))
+	return b.post(ctx, namespaceOf(contender), body(contender, i))
+}
+
+func (b *bench) post(ctx context.Context, namespace string, object []byte) error {
+	return b.send(ctx, http.MethodPost, namespace, "", "", "application/json", object)
 }
 
 func (b *bench) patch(ctx context.Context, namespace string, i int, patch string) error {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dogear-dev/dogear/test/bench/subject"
 )
 
 func TestQuantileIsAValueThatWasMeasured(t *testing.T) {
@@ -100,6 +102,10 @@ func TestOrderGivesEachContenderEachPlace(t *testing.T) {
 		if len(seen[name]) != len(contenders) {
 			t.Errorf("%s had places %v", name, seen[name])
 		}
+	}
+	service := scenario{results: []result{{of: deadSame}}}
+	if got := service.contenders(); !slices.Equal(got, []string{ceiling, subject.Bare, subject.Dogear, subject.HTTP, deadSame}) {
+		t.Errorf("contenders of a scenario of the service: %v", got)
 	}
 	for round := range 4 {
 		got := order(scenario{share: 0.5, behindNoop: true}, round)

@@ -48,7 +48,9 @@ func (t *turn) arrive(ctx context.Context, do func(context.Context, int) error) 
 	return each(ctx, t.n, workers, timed)
 }
 
-func (t *turn) create(ctx context.Context, i int) error { return t.bench.create(ctx, t.contender, i) }
+func (t *turn) create(ctx context.Context, i int) error {
+	return t.bench.create(ctx, subjectOf(t.contender), i)
+}
 
 func (t *turn) change(ctx context.Context, i int) error {
 	return t.bench.change(ctx, t.namespace, i, t.round+1)
@@ -64,7 +66,7 @@ func (t *turn) settle(ctx context.Context) error {
 	if t.contender == ceiling {
 		return each(ctx, t.n, workers, t.create)
 	}
-	o, err := t.observe(ctx, t.contender, t.n)
+	o, err := t.observe(ctx, t.contender, 0, t.n)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 // observer watches a contender's objects and notes when each was handled and
 // when it was gone. It looks at the text of events rather than decode them.
 type observer struct {
+	first         int
 	handled, gone []atomic.Int64 // Unix nanoseconds; 0: not yet
 	left          [2]atomic.Int64
 	reached       [2]chan struct{}
@@ -30,14 +31,16 @@ const (
 	whenGone
 )
 
-// observe starts to watch n objects in a namespace, from now on.
-func (b *bench) observe(ctx context.Context, contender string, n int) (*observer, error) {
-	namespace := namespaceOf(contender)
+// observe starts to watch n objects of a contender, from now on; first is the
+// number of the first.
+func (b *bench) observe(ctx context.Context, contender string, first, n int) (*observer, error) {
+	namespace := namespaceOf(subjectOf(contender))
 	version, err := b.resourceVersion(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	o := &observer{
+		first:   first,
 		handled: make([]atomic.Int64, n), gone: make([]atomic.Int64, n),
 		reached: [2]chan struct{}{make(chan struct{}), make(chan struct{})}, broken: make(chan error, 1),
 	}
@@ -108,7 +111,7 @@ func versionOf(event []byte) string {
 
 func (o *observer) note(contender string, event []byte) {
 	i, ok := numberOf(event)
-	if !ok || i >= len(o.handled) {
+	if i -= o.first; !ok || i < 0 || i >= len(o.handled) {
 		return
 	}
 	switch {
@@ -175,14 +178,37 @@ func handledBy(contender string, event []byte) bool {
 	if !ok {
 		return false
 	}
-	if contender != subject.Dogear {
-		return bytes.Contains(event, []byte(`"`+subject.BareHandled+`":"`+strconv.Itoa(generation)+`"`))
+	succeeded := func(state string) bool { return bytes.Contains(event, []byte(`"`+state+`":"Succeeded"`)) }
+	switch contender {
+	case subject.Dogear:
+		return succeeded(subject.DogearState) && notedIn(event, subject.DogearHandled) == generation
+	case deadSame, deadOthers:
+		if succeededIn(event, subject.HTTPProgress, subject.ServiceHandler) {
+			return true // while the other handler is still due
+		}
+		fallthrough
+	case subject.HTTP:
+		return succeeded(subject.HTTPState) && notedIn(event, subject.HTTPHandled) == generation
 	}
-	if !bytes.Contains(event, []byte(`"`+subject.DogearState+`":"Succeeded"`)) {
-		return false
-	}
-	_, rest, _ = bytes.Cut(event, []byte(`"`+subject.DogearHandled+`":"`))
+	return bytes.Contains(event, []byte(`"`+subject.BareHandled+`":"`+strconv.Itoa(generation)+`"`))
+}
+
+// notedIn reads the generation that an annotation notes as handled; -1: none.
+func notedIn(event []byte, annotation string) int {
+	_, rest, _ := bytes.Cut(event, []byte(`"`+annotation+`":"`))
 	_, rest, _ = bytes.Cut(rest, []byte(`\"generation\":`))
 	noted, ok := leadingNumber(rest)
-	return ok && noted == generation
+	if !ok {
+		return -1
+	}
+	return noted
+}
+
+// succeededIn tells whether an annotation has a handler of an object that was
+// created, and not changed, as succeeded.
+func succeededIn(event []byte, annotation, handler string) bool {
+	_, rest, _ := bytes.Cut(event, []byte(`"`+annotation+`":"`))
+	_, rest, _ = bytes.Cut(rest, []byte(`\"`+handler+`\":{`))
+	record, _, _ := bytes.Cut(rest, []byte(`}`))
+	return bytes.Contains(record, []byte(`\"state\":\"Succeeded\"`))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,13 @@ func TestEventsShowWhatIsHandled(t *testing.T) {
 		return `"dogear.bench.example.com/handled":"{\"v\":1,\"uid\":\"u\",\"essence\":\"e\",\"generation\":` + generation + `,\"by\":{\"myapp\":{}}}",` +
 			`"dogear.bench.example.com/progress":"{\"v\":1,\"name\":\"object-7\"}","dogear.bench.example.com/state":"` + state + `"`
 	}
+	service := func(state, generation string) string {
+		return strings.ReplaceAll(marker(state, generation), "dogear.bench.example.com", "dogear.dev")
+	}
+	progress := func(dead, live string) string {
+		return `"dogear.dev/progress":"{\"v\":1,\"uid\":\"u\",\"handlers\":{\"absent/dead\":{\"cause\":\"Create\",\"state\":\"` + dead +
+			`\"},\"bench/myapp\":{\"cause\":\"Create\",\"state\":\"` + live + `\"}}}","dogear.dev/state":"` + dead + `"`
+	}
 	tail := `},"creationTimestamp":"2026-01-01T00:00:00Z","generation":2,"name":"object-12","namespace":"n","resourceVersion":"345","uid":"u"},"spec":{"issuerRef":{"name":"ca"}}}}`
 	for _, c := range []struct {
 		name, who, annotations string
@@ -25,6 +33,13 @@ func TestEventsShowWhatIsHandled(t *testing.T) {
 		{"under way", subject.Dogear, marker("Pending", "2"), false},
 		{"not marked", subject.Dogear, ``, false},
 		{"marked by the other", subject.Dogear, `"bare.bench.example.com/handled":"2"`, false},
+		{"the service has handled it", subject.HTTP, service("Succeeded", "2"), true},
+		{"the service had handled it", subject.HTTP, service("Succeeded", "1"), false},
+		{"the service is not the SDK", subject.HTTP, marker("Succeeded", "2"), false},
+		{"handled, the other handler is due", deadSame, progress("Retrying", "Succeeded"), true},
+		{"handled, but not for all handlers", subject.HTTP, progress("Retrying", "Succeeded"), false},
+		{"due, the other handler has succeeded", deadSame, progress("Succeeded", "Pending"), false},
+		{"handled, beside objects that wait", deadOthers, service("Succeeded", "2"), true},
 		{"bare has handled it", subject.Bare, `"bare.bench.example.com/handled":"2"`, true},
 		{"bare had handled it", subject.Bare, `"bare.bench.example.com/handled":"1"`, false},
 		{"bare has not", subject.Bare, `"bare.bench.example.com/attempt":"2"`, false},

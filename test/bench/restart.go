@@ -14,7 +14,7 @@ const manyTimes = 5
 
 // restart measures how a process starts among settled objects: how long until
 // it has looked at all of them, and that it neither writes nor runs a handler.
-func restart(ctx context.Context, b *bench, s scenario) (out Scenario, err error) {
+func restart(ctx context.Context, b *bench, s scenario) (out []Scenario, err error) {
 	n := manyTimes * b.objects
 	if err := b.settleAll(ctx, s, n); err != nil {
 		return out, err
@@ -27,7 +27,7 @@ func restart(ctx context.Context, b *bench, s scenario) (out Scenario, err error
 				return out, fmt.Errorf("round %d of %s: %w", round+1, name, err)
 			}
 			samples[name] = append(samples[name], got)
-			b.say("%s: round %d/%d: %-7s %s", s.name, round+1, b.rounds, name, got)
+			b.say("%s: round %d/%d: %-7s %s", s.name(), round+1, b.rounds, name, got)
 		}
 	}
 	for _, name := range s.subjects() {
@@ -35,7 +35,7 @@ func restart(ctx context.Context, b *bench, s scenario) (out Scenario, err error
 			return out, err
 		}
 	}
-	return compare(s, b.rounds, samples), nil
+	return compare(s, b.rounds, samples), b.dropSets(ctx)
 }
 
 // settleAll creates the objects of all contenders and has them handled.
@@ -46,7 +46,7 @@ func (b *bench) settleAll(ctx context.Context, s scenario, n int) (err error) {
 		return err
 	}
 	for _, name := range s.subjects() {
-		b.say("%s: settling %d objects of %s", s.name, n, name)
+		b.say("%s: settling %d objects of %s", s.name(), n, name)
 		t := &turn{bench: b, contender: name, namespace: namespaceOf(name), n: n}
 		if err := t.settle(ctx); err != nil {
 			return err
@@ -57,13 +57,13 @@ func (b *bench) settleAll(ctx context.Context, s scenario, n int) (err error) {
 
 func (b *bench) restartOne(ctx context.Context, s scenario, name string, round, n int) (got sample, err error) {
 	got = newSample(n)
-	flags := s.flags
-	if name == subject.Dogear {
+	flags := s.flags()
+	if name == subject.Dogear || name == subject.HTTP {
 		address, err := freeAddress()
 		if err != nil {
 			return got, err
 		}
-		flags = append(flags[:len(flags):len(flags)], "-webhook", address)
+		flags = append(flags[:len(flags):len(flags)], "-address", address)
 	}
 	written, err := b.requests(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestBenchmarkRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkDocument(t, &d)
-	for _, name := range []string{"create", "restart"} {
+	for _, name := range []string{"create", "restart", "http-restart", "http-dead-neighbour"} {
 		if !strings.Contains(progress.String(), "\n"+name+" ") {
 			t.Errorf("the table has no line of %q:\n%s", name, progress.String())
 		}
@@ -69,7 +69,10 @@ func checkDocument(t *testing.T, d *Document) {
 	for _, s := range d.Scenarios {
 		names = append(names, s.Name)
 	}
-	want := []string{"create", "create-half", "create-no-webhook", "update", "retry-delete", "restart", "admission-create", "admission-update"}
+	want := []string{
+		"create", "http-create", "http-dead-neighbour", "http-dead-backlog", "create-half", "http-create-half", "create-no-webhook",
+		"update", "http-update", "retry-delete", "http-retry-delete", "restart", "http-restart", "admission-create", "admission-update",
+	}
 	if !slices.Equal(names, want) {
 		t.Fatalf("scenarios %v, want %v", names, want)
 	}
@@ -77,11 +80,25 @@ func checkDocument(t *testing.T, d *Document) {
 		switch {
 		case strings.HasPrefix(s.Name, "admission"):
 			checkAdmission(t, s)
-		case s.Name == "restart":
+		case strings.HasSuffix(s.Name, "restart"):
 			checkRestart(t, s)
 		default:
 			checkLoad(t, s)
 		}
+		checkService(t, s)
+	}
+}
+
+// checkService checks what is only said of the service, and of it beside a
+// dead endpoint.
+func checkService(t *testing.T, s Scenario) {
+	t.Helper()
+	service, beside := strings.HasPrefix(s.Name, "http-"), strings.HasPrefix(s.Name, "http-dead-")
+	if got := s.RatioToSDK != nil && s.CPURatioToSDK != nil && s.References[theSDK] != nil; got != service {
+		t.Errorf("%s: is compared to the SDK: %v, want %v", s.Name, got, service)
+	}
+	if got := s.RatioToAlone != nil && s.CPURatioToAlone != nil && s.References[alone] != nil; got != beside {
+		t.Errorf("%s: is compared to the service alone: %v, want %v", s.Name, got, beside)
 	}
 }
 
@@ -91,6 +108,7 @@ func checkLoad(t *testing.T, s Scenario) {
 	if bare == nil || top == nil || top.Rate == nil {
 		t.Fatalf("%s: references %v", s.Name, s.References)
 	}
+	name := strings.TrimPrefix(s.Name, "http-")
 	for who, f := range map[string]*Figures{"dogear": &s.Figures, "bare": bare} {
 		if f.Objects != 10 || f.Rate == nil || *f.Rate <= 0 || f.LatencyMs == nil || f.LatencyMs.P50 > f.LatencyMs.P99 ||
 			f.CPUMsPerObject == nil || f.RSSMiB == nil || f.WritesPerObject == nil || f.ReadyMs != nil || f.HandlerRuns != nil {
@@ -103,12 +121,15 @@ func checkLoad(t *testing.T, s Scenario) {
 	if noop := s.References[bareNoop]; noop != nil && (s.RatioToBareNoop == nil || s.CPURatioToBareNoop == nil || s.LatencyRatioToBareNoop == nil) {
 		t.Errorf("%s: ratios to %s are missing: %+v", s.Name, bareNoop, s)
 	}
-	if behind := strings.HasPrefix(s.Name, "create") && s.Name != "create-no-webhook" || s.Name == "update"; behind != (s.References[bareNoop] != nil) {
+	if behind := slices.Contains([]string{"create", "create-half", "update", "dead-neighbour", "dead-backlog"}, name); behind != (s.References[bareNoop] != nil) {
 		t.Errorf("%s: has figures of %s: %v, want %v", s.Name, bareNoop, !behind, behind)
 	}
 	writes := Writes{Main: 1}
-	if s.Name == "retry-delete" {
+	switch name {
+	case "retry-delete":
 		writes = Writes{Main: 4, Events: 1}
+	case "dead-neighbour", "dead-backlog":
+		return // the handler that waits has a say in it
 	}
 	if got := s.WritesPerObject; got != nil && *got != writes {
 		t.Errorf("%s: %+v an object, want %+v", s.Name, *got, writes)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"text/tabwriter"
+
+	"github.com/dogear-dev/dogear/test/bench/subject"
 )
 
 // writeTable prints the results for people: a line for each contender.
@@ -21,21 +23,30 @@ func writeTable(w io.Writer, d *Document) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SCENARIO\tWHO\tOBJECTS\tRATE/S\tP50 MS\tP99 MS\tCPU MS\tRSS MIB\tWRITES\tSTATUS\tEVENTS\tREADY MS\tRUNS")
+	printed := map[*Figures]bool{} // scenarios measured together share them
 	for _, s := range d.Scenarios {
-		line(t, s.Name, "dogear", &s.Figures)
+		who := subject.Dogear
+		if s.References[theSDK] != nil {
+			who = subject.HTTP
+		}
+		line(t, s.Name, who, &s.Figures)
 		for _, name := range slices.Sorted(maps.Keys(s.References)) {
-			line(t, "", name, s.References[name])
+			if f := s.References[name]; !printed[f] {
+				line(t, "", name, f)
+				printed[f] = true
+			}
 		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(t, "\nDOGEAR TO\tCEILING: RATE\tBARE: RATE\tCPU\tP50\tBARE+NOOP: RATE\tCPU\tP50\tNOOP: P50")
+	fmt.Fprintln(t, "\nDOGEAR TO\tCEILING: RATE\tBARE: RATE\tCPU\tP50\tBARE+NOOP: RATE\tCPU\tP50\tNOOP: P50\tSDK: RATE\tCPU\tP50\tALONE: RATE\tCPU\tP50")
 	for _, s := range d.Scenarios {
 		fmt.Fprint(t, s.Name)
 		for _, ratio := range []*float64{
 			s.RatioToCeiling, s.RatioToBare, s.CPURatioToBare, s.LatencyRatioToBare,
 			s.RatioToBareNoop, s.CPURatioToBareNoop, s.LatencyRatioToBareNoop, s.LatencyRatioToNoop,
+			s.RatioToSDK, s.CPURatioToSDK, s.LatencyRatioToSDK, s.RatioToAlone, s.CPURatioToAlone, s.LatencyRatioToAlone,
 		} {
 			fmt.Fprint(t, "\t", number(ratio, 2))
 		}

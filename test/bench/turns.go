@@ -14,9 +14,9 @@ import (
 
 // takeTurns measures the contenders one after the other in each round, so that
 // whatever else the machine does bears on all of them.
-func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err error) {
+func takeTurns(ctx context.Context, b *bench, s scenario) (out []Scenario, err error) {
 	processes, err := b.launchAll(ctx, s)
-	defer func() { err = errors.Join(err, stopAll(processes)) }()
+	defer func() { err = errors.Join(err, stopAll(processes), b.dropSets(ctx)) }()
 	if err != nil {
 		return out, err
 	}
@@ -25,7 +25,7 @@ func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 		if b.quick {
 			break
 		}
-		b.say("%s: warming up %s", s.name, name)
+		b.say("%s: warming up %s", s.name(), name)
 		if _, err := b.turn(ctx, s, name, processes[name], -1, max(20, b.objects/5), 0); err != nil {
 			return out, fmt.Errorf("warm up %s: %w", name, err)
 		}
@@ -36,12 +36,12 @@ func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 			if s.share > 0 && name != ceiling {
 				rate = s.share * samples[ceiling][round].rate // of just now: a machine that slowed down is not overrun
 			}
-			got, err := b.turn(ctx, s, name, processes[name], round, b.objects, rate)
+			got, err := b.turn(ctx, s, name, processes[subjectOf(name)], round, b.objects, rate)
 			if err != nil {
 				return out, fmt.Errorf("round %d of %s: %w", round+1, name, err)
 			}
 			samples[name] = append(samples[name], got)
-			b.say("%s: round %d/%d: %-7s %s", s.name, round+1, b.rounds, name, got)
+			b.say("%s: round %d/%d: %-7s %s", s.name(), round+1, b.rounds, name, got)
 		}
 	}
 	return compare(s, b.rounds, samples), nil
@@ -51,7 +51,7 @@ func takeTurns(ctx context.Context, b *bench, s scenario) (out Scenario, err err
 // at a share of the ceiling's rate, that must be known.
 func order(s scenario, round int) []string {
 	if s.share > 0 {
-		rest := s.subjects()
+		rest := s.measured()
 		if round%2 == 1 {
 			slices.Reverse(rest)
 		}
@@ -62,11 +62,23 @@ func order(s scenario, round int) []string {
 	return append(slices.Clone(all[at:]), all[:at]...)
 }
 
-// compare puts the figures of Dogear beside those of the references.
-func compare(s scenario, rounds int, samples map[string][]sample) Scenario {
-	ours := samples[subject.Dogear]
+// compare puts the figures of Dogear beside those of the references, for each
+// result of the scenario.
+func compare(s scenario, rounds int, samples map[string][]sample) (all []Scenario) {
+	summaries := map[string]*Figures{}
+	for name, of := range samples {
+		summaries[name] = summary(of)
+	}
+	for _, r := range s.results {
+		all = append(all, compareOne(r, rounds, samples, summaries))
+	}
+	return all
+}
+
+func compareOne(r result, rounds int, samples map[string][]sample, summaries map[string]*Figures) Scenario {
+	ours := samples[r.of]
 	out := Scenario{
-		Name: s.name, About: s.about, Rounds: rounds, Figures: *summary(ours),
+		Name: r.name, About: r.about, Rounds: rounds, Figures: *summaries[r.of],
 		RatioToCeiling:         ratio(ours, samples[ceiling], rateOf),
 		RatioToBare:            ratio(ours, samples[subject.Bare], rateOf),
 		RatioToBareNoop:        ratio(ours, samples[bareNoop], rateOf),
@@ -77,9 +89,19 @@ func compare(s scenario, rounds int, samples map[string][]sample) Scenario {
 		LatencyRatioToNoop:     ratio(ours, samples[subject.Noop], p50Of),
 		References:             map[string]*Figures{},
 	}
-	for name, of := range samples {
-		if name != subject.Dogear {
-			out.References[name] = summary(of)
+	if r.of != subject.Dogear {
+		sdk := samples[subject.Dogear]
+		out.RatioToSDK, out.CPURatioToSDK, out.LatencyRatioToSDK = ratio(ours, sdk, rateOf), ratio(ours, sdk, cpuOf), ratio(ours, sdk, p50Of)
+		out.References[theSDK] = summaries[subject.Dogear]
+	}
+	if r.of == deadSame || r.of == deadOthers {
+		by := samples[subject.HTTP]
+		out.RatioToAlone, out.CPURatioToAlone, out.LatencyRatioToAlone = ratio(ours, by, rateOf), ratio(ours, by, cpuOf), ratio(ours, by, p50Of)
+		out.References[alone] = summaries[subject.HTTP]
+	}
+	for _, name := range []string{ceiling, subject.Bare, bareNoop, subject.Noop, none} {
+		if f := summaries[name]; f != nil {
+			out.References[name] = f
 		}
 	}
 	return out
@@ -92,6 +114,11 @@ func (b *bench) launchAll(ctx context.Context, s scenario) (map[string]*process,
 	if err := b.dropWebhooks(ctx); err != nil {
 		return processes, err
 	}
+	if s.overHTTP() {
+		if err := b.startEndpoints(ctx); err != nil {
+			return processes, err
+		}
+	}
 	for _, name := range s.subjects() {
 		p, err := b.launchOne(ctx, s, name)
 		if p != nil {
@@ -103,10 +130,14 @@ func (b *bench) launchAll(ctx context.Context, s scenario) (map[string]*process,
 	}
 	for _, p := range processes {
 		var err error
+		if p.name == subject.HTTP {
+			err = b.declare(ctx, s)
+		}
 		switch {
+		case err != nil:
 		case p.webhook != nil:
 			err = b.awaitWebhook(ctx, p.webhook)
-		case p.name == subject.Dogear && !s.withoutWebhook:
+		case p.name == subject.HTTP, p.name == subject.Dogear && !s.withoutWebhook:
 			err = b.awaitWebhook(ctx, p)
 		}
 		if err != nil {
@@ -119,7 +150,7 @@ func (b *bench) launchAll(ctx context.Context, s scenario) (map[string]*process,
 func (b *bench) launchOne(ctx context.Context, s scenario, name string) (*process, error) {
 	switch {
 	case name == bareNoop:
-		p, err := b.launch(subject.Bare, name, s.flags...)
+		p, err := b.launch(subject.Bare, name, s.flags()...)
 		if err != nil {
 			return nil, err
 		}
@@ -127,16 +158,16 @@ func (b *bench) launchOne(ctx context.Context, s scenario, name string) (*proces
 		if err != nil {
 			return p, err
 		}
-		p.webhook, err = b.launch(subject.Noop, name, "-webhook", address)
+		p.webhook, err = b.launch(subject.Noop, name, "-address", address)
 		return p, err
-	case name == subject.Dogear && !s.withoutWebhook:
+	case name == subject.HTTP, name == subject.Dogear && !s.withoutWebhook:
 		address, err := freeAddress()
 		if err != nil {
 			return nil, err
 		}
-		return b.launch(name, name, append(slices.Clone(s.flags), "-webhook", address)...)
+		return b.launch(name, name, append(s.flags(), "-address", address)...)
 	}
-	return b.launch(name, name, s.flags...)
+	return b.launch(name, name, s.flags()...)
 }
 
 func stopAll(processes map[string]*process) error {
@@ -151,7 +182,7 @@ func stopAll(processes map[string]*process) error {
 // outside of the measured part.
 func (b *bench) turn(ctx context.Context, s scenario, name string, p *process, round, n int, rate float64) (sample, error) {
 	t := &turn{
-		bench: b, contender: name, namespace: namespaceOf(name), round: round, n: n, rate: rate, asked: make([]atomic.Int64, n),
+		bench: b, contender: name, namespace: namespaceOf(subjectOf(name)), round: round, n: n, rate: rate, asked: make([]atomic.Int64, n),
 	}
 	if s.load.prepare != nil {
 		if err := s.load.prepare(ctx, t); err != nil {
@@ -159,13 +190,15 @@ func (b *bench) turn(ctx context.Context, s scenario, name string, p *process, r
 		}
 	}
 	var got sample
-	var err error
-	if name == ceiling {
+	remove, err := t.neighbour(ctx)
+	switch {
+	case err != nil:
+	case name == ceiling:
 		got, err = t.direct(ctx, s.load)
-	} else {
+	default:
 		got, err = t.measured(ctx, s, p)
 	}
-	return got, errors.Join(err, b.clear(ctx, t.namespace))
+	return got, errors.Join(err, b.clear(ctx, t.namespace), remove())
 }
 
 // direct is the turn of the ceiling.
@@ -181,7 +214,7 @@ func (t *turn) direct(ctx context.Context, l load) (sample, error) {
 // measured is the turn of a subject.
 func (t *turn) measured(ctx context.Context, s scenario, p *process) (got sample, err error) {
 	got = newSample(t.n)
-	if t.observer, err = t.observe(ctx, t.contender, t.n); err != nil {
+	if t.observer, err = t.observe(ctx, t.contender, 0, t.n); err != nil {
 		return got, err
 	}
 	defer t.observer.stop()
@@ -239,10 +272,10 @@ func (t *turn) waits() []time.Duration {
 // profile has Dogear profiled, in the last round, if that is asked for. What
 // it returns ends the profile.
 func (t *turn) profile(s scenario, p *process) (end func() error, err error) {
-	if t.cpuProfile == "" || !t.profiled() {
+	if t.cpuProfile == "" || t.profiled(s) == "" {
 		return func() error { return t.memoryProfile(s, p) }, nil
 	}
-	if _, err := p.ask(subject.StartCPUProfile + " " + t.cpuProfile + s.name + ".cpu.pprof"); err != nil {
+	if _, err := p.ask(subject.StartCPUProfile + " " + t.cpuProfile + t.profiled(s) + ".cpu.pprof"); err != nil {
 		return nil, err
 	}
 	return func() error {
@@ -252,14 +285,23 @@ func (t *turn) profile(s scenario, p *process) (end func() error, err error) {
 }
 
 func (t *turn) memoryProfile(s scenario, p *process) error {
-	if t.memProfile == "" || !t.profiled() {
+	if t.memProfile == "" || t.profiled(s) == "" {
 		return nil
 	}
-	_, err := p.ask(subject.WriteHeapProfile + " " + t.memProfile + s.name + ".mem.pprof")
+	_, err := p.ask(subject.WriteHeapProfile + " " + t.memProfile + t.profiled(s) + ".mem.pprof")
 	return err
 }
 
-func (t *turn) profiled() bool { return t.contender == subject.Dogear && t.round == t.rounds-1 }
+// profiled is the name of the result that the turn counts for if it is to be
+// profiled, else "".
+func (t *turn) profiled(s scenario) string {
+	for _, r := range s.results {
+		if r.of == t.contender && t.round == t.rounds-1 {
+			return r.name
+		}
+	}
+	return ""
+}
 
 // String is for the progress.
 func (s sample) String() string {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -11,13 +12,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/dogear-dev/dogear/storage"
 )
 
 // Names of the subjects: the first argument of the benchmark's binary.
 const (
-	Dogear = "dogear"
+	Dogear = "dogear" // an operator of the SDK
 	Bare   = "bare"
 	Noop   = "noop"
+	HTTP   = "http" // the service, with handlers over HTTP
+	// Endpoint is what the service calls. It is not measured.
+	Endpoint = "endpoint"
 )
 
 // Annotations that show that an object is handled.
@@ -26,8 +32,17 @@ const (
 	DogearState   = "dogear." + Domain + "/state"
 	DogearHandled = "dogear." + Domain + "/handled"
 	BareHandled   = "bare." + Domain + "/handled"
+	HTTPState     = string(storage.ServicePrefix) + "/state"
+	HTTPProgress  = string(storage.ServicePrefix) + "/progress"
+	HTTPHandled   = string(storage.ServicePrefix) + "/handled"
 	// CertificateSecret is the Secret with the certificate of the no-op webhook.
 	CertificateSecret = "noop-webhook"
+)
+
+// The handler of the service that is measured.
+const (
+	ServiceSet     = "bench"
+	ServiceHandler = ServiceSet + "/myapp"
 )
 
 // Label tells whose an object is: the subjects run at the same time.
@@ -38,7 +53,7 @@ func Is(args []string) bool {
 	if len(args) == 0 {
 		return false
 	}
-	return args[0] == Dogear || args[0] == Bare || args[0] == Noop
+	return slices.Contains([]string{Dogear, Bare, Noop, HTTP, Endpoint}, args[0])
 }
 
 // settings are the flags of all subjects.
@@ -47,12 +62,16 @@ type settings struct {
 	log       logr.Logger
 	selected  string
 	namespace string
-	address   string // of the webhook; empty: none
+	address   string // of the webhook, or the endpoint; empty: none
 	workers   int
 	attempts  int
 	delay     time.Duration
 	finalizer bool
 	admission bool
+
+	// Of the endpoint.
+	dead        string // where nothing is ever answered
+	certificate string
 }
 
 // labels selects the subject's objects.
@@ -65,12 +84,14 @@ func Run(args []string, in io.Reader, out, log io.Writer) error {
 	kubeconfig := flags.String("kubeconfig", "", "how to reach the API server")
 	flags.StringVar(&s.selected, "selected", "", "value of the label of the objects to look at")
 	flags.StringVar(&s.namespace, "namespace", "", "for the subject's own objects")
-	flags.StringVar(&s.address, "webhook", "", "where to serve admission")
+	flags.StringVar(&s.address, "address", "", "where to serve admission, or the endpoint")
 	flags.IntVar(&s.workers, "workers", 16, "objects handled at the same time")
 	flags.IntVar(&s.attempts, "attempts", 1, "attempts until the handler succeeds")
 	flags.DurationVar(&s.delay, "delay", 100*time.Millisecond, "time between attempts")
 	flags.BoolVar(&s.finalizer, "finalizer", false, "handle deletion too")
 	flags.BoolVar(&s.admission, "admission-only", false, "serve admission, handle nothing")
+	flags.StringVar(&s.dead, "dead", "", "where an endpoint serves that never answers")
+	flags.StringVar(&s.certificate, "certificate", "", "files with the certificate and key of endpoints, without .crt and .key")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -88,6 +109,10 @@ func Run(args []string, in io.Reader, out, log io.Writer) error {
 		p, err = bare(s)
 	case Noop:
 		p, err = noop(s)
+	case HTTP:
+		p, err = service(s)
+	case Endpoint:
+		p, err = endpoint(s)
 	}
 	if err != nil {
 		return fmt.Errorf("set up subject %q: %w", args[0], err)

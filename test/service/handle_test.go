@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 )
 
@@ -45,5 +43,4 @@ handlers:
 	if left := b.get(older).GetAnnotations(); len(left) > 0 {
 		t.Errorf("left on the object: %v", left)
 	}
-	_ = client.IgnoreNotFound
 }

@@ -98,7 +98,8 @@ func (b *bench) account(name string, handled []rbacv1.PolicyRule) *rest.Config {
 // running is a service that runs.
 type running struct {
 	*bench
-	stop func()
+	stop   func()
+	abrupt bool // an error at the end is none
 }
 
 type setsOptions = sets.Options
@@ -126,7 +127,7 @@ func (b *bench) start(changes ...func(*sets.Options)) *running {
 	r := &running{bench: b}
 	r.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-ended; err != nil && !r.abrupt {
 			b.Errorf("the service ended with: %v", err)
 		}
 	})

@@ -123,7 +123,9 @@ func (b *bench) declare(ctx context.Context, s scenario) error {
 // declareDead puts a set in force whose endpoint never answers.
 func (b *bench) declareDead(ctx context.Context, annotations ...v1alpha1.AnnotationMatch) error {
 	endpoint := calls(deadService, "/")
-	endpoint.Concurrency = 0 // the default: an endpoint that may be called by all workers at once holds them all until it counts as down
+	// The default: a call holds a worker, so an endpoint that all of them may
+	// call at once would hold up the others' objects until it counts as down.
+	endpoint.Concurrency = 0
 	endpoint.Timeout = &v1alpha1.Duration{Duration: deadTimeout}
 	set := setOf(deadSet, v1alpha1.Handler{ID: "dead", Causes: []v1alpha1.Cause{v1alpha1.CauseCreate, v1alpha1.CauseUpdate}, HTTP: endpoint})
 	set.Spec.Match.Annotations = annotations

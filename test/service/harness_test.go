@@ -114,9 +114,12 @@ func (b *bench) start(changes ...func(*sets.Options)) *running {
 	settings.MetricsAddress, settings.HealthAddress = "", ""
 	settings.Webhook.Address, settings.Webhook.URL, settings.Webhook.LameDuck = address, "https://"+address, -1
 	settings.AllowLoopback = true
-	options := sets.Options{Settings: settings, Config: b.account("dogear", handleAll), Log: rigtest.Log(b.T)}
+	options := sets.Options{Settings: settings, Log: rigtest.Log(b.T)}
 	for _, change := range changes {
 		change(&options)
+	}
+	if options.Config == nil {
+		options.Config = b.account("dogear", handleAll)
 	}
 	service, err := sets.New(options)
 	if err != nil {

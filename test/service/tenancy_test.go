@@ -172,7 +172,7 @@ func TestTheMissingRightIsTold(t *testing.T) {
 	b := newBench(t)
 	b.start(func(o *setsOptions) { o.Config = b.account("dogear", handleNone) })
 	e := b.endpoint("hook", nil)
-	s := b.set("rightless", "phaseds.v1.test.dogear.dev", "handlers:\n- {id: h, causes: [Create], http: "+e.http()+"}\n")
+	s := b.set("rightless", "phaseds.v1.test.dogear.dev", "handlers:\n- {id: myapp, causes: [Create], http: "+e.http()+"}\n")
 	c := b.awaitCondition(s, v1alpha1.ConditionPermitted, metav1.ConditionFalse, "RightsMissing")
 	b.awaitCondition(s, v1alpha1.ConditionReady, metav1.ConditionFalse, "RightsMissing")
 	head, text, found := strings.Cut(c.Message, "\n")

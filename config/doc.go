@@ -3,5 +3,6 @@
 //
 // A setting is read from, each going before those in front of it: its default,
 // the file that --config names (YAML), the environment (DOGEAR_WEBHOOK_ADDRESS
-// for webhook.address), the flags (--webhook-address).
+// for webhook.address), the flags (--webhook-address). What is misspelt in any
+// of them is an error.
 package config

@@ -13,7 +13,7 @@ type entry struct {
 // one level stand together.
 func (s *Settings) entries() []entry {
 	return []entry{
-		{"roles", "what this process does: controller, webhook or both", list(&s.Roles)},
+		{"roles", "what this process does: controller, webhook or both; default: controller, and webhook where the installation has one", list(&s.Roles)},
 		{"namespace", "where the Lease, the ledger and the certificates are; default: the Pod's namespace, else \"default\"", text(&s.Namespace)},
 		{"workers", "the number of objects of one resource that are handled at the same time", number(&s.Workers)},
 		{"gracePeriod", "for how long calls and writes may go on after the process was told to stop", span(&s.GracePeriod)},

@@ -95,14 +95,19 @@ func (p *parser) setting(path string, value any) {
 
 // hint names the known key that is nearest to an unknown one.
 func (p *parser) hint(path string) string {
+	return hint(path, slices.Sorted(maps.Keys(p.known)), func(key string) string { return key })
+}
+
+// hint names the setting or group that is nearest to an unknown name. name is
+// what a path is called where that was found.
+func hint(unknown string, paths []string, name func(path string) string) string {
 	best, least := "", 4 // more differences than three are another word
-	for _, known := range slices.Sorted(maps.Keys(p.known)) {
-		_, name, nested := strings.Cut(known, ".")
-		if n := distance(strings.ToLower(path), strings.ToLower(known)); n < least {
-			best, least = known, n
+	for _, path := range paths {
+		if n := distance(strings.ToLower(unknown), strings.ToLower(name(path))); n < least {
+			best, least = name(path), n
 		}
-		if nested && strings.EqualFold(name, path) && least > 1 {
-			best, least = known, 1
+		if _, last, nested := strings.Cut(path, "."); nested && strings.EqualFold(name(last), unknown) && least > 1 {
+			best, least = name(path), 1
 		}
 	}
 	if best == "" {

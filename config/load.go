@@ -39,17 +39,17 @@ func Register(flags *pflag.FlagSet) *Loader {
 }
 
 // Load reads file, environment and flags, and validates what comes of it. An
-// error names the setting and where it was set. lookup is os.LookupEnv.
-func (l *Loader) Load(lookup func(string) (string, bool)) (*Loaded, error) {
+// error names the setting and where it was set. environ is os.Environ().
+func (l *Loader) Load(environ []string) (*Loaded, error) {
 	s := &Loaded{Settings: Default(), sources: map[string]string{}}
-	entries := s.entries()
-	if err := s.readFile(l.fileName(lookup), entries); err != nil {
+	entries, variables := s.entries(), variablesOf(environ)
+	if err := s.readFile(l.fileName(variables), entries); err != nil {
 		return nil, err
 	}
-	var errs []error
+	errs := unknownVariables(variables, entries)
 	for _, e := range entries {
 		name := variableName(e.path)
-		if text, ok := lookup(name); ok {
+		if text, ok := variables[name]; ok {
 			errs = append(errs, s.set(e, split(e.value, text), "variable "+name))
 		}
 		if f := l.flags[e.path]; f.changed {
@@ -65,14 +65,15 @@ func (l *Loader) Load(lookup func(string) (string, bool)) (*Loaded, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	s.Roles = s.roles() // to be printed
 	return s, nil
 }
 
-func (l *Loader) fileName(lookup func(string) (string, bool)) string {
-	if name, ok := lookup("DOGEAR_CONFIG"); ok && l.file == "" {
-		return name
+func (l *Loader) fileName(variables map[string]string) string {
+	if l.file != "" {
+		return l.file
 	}
-	return l.file
+	return variables[fileVariable]
 }
 
 // Source tells where the setting of this path was set: "default", "file

@@ -35,25 +35,63 @@ func (s sources) load(t *testing.T) (*config.Loaded, error) {
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	return loader.Load(func(name string) (string, bool) { text, ok := s.env[name]; return text, ok })
+	environ := []string{"PATH=/bin", "DOGEARED=yes"}
+	for name, text := range s.env {
+		environ = append(environ, name+"="+text)
+	}
+	return loader.Load(environ)
 }
 
 // controllerOnly is the least that is valid, in front of other arguments.
 func controllerOnly(args ...string) []string { return append([]string{"--roles=controller"}, args...) }
 
-func TestDefaultsNeedNothingButAWebhook(t *testing.T) {
+func TestRolesAreThoseThatThereAre(t *testing.T) {
 	t.Parallel()
-	if _, err := (sources{}).load(t); err == nil || !strings.Contains(err.Error(), "webhook.service (default): the role webhook needs it") {
+	for _, test := range []struct {
+		args []string
+		want []string
+	}{
+		{nil, []string{"controller"}},
+		{[]string{"--roles="}, []string{"controller"}},
+		{[]string{"--webhook-service=dogear"}, []string{"controller", "webhook"}},
+		{[]string{"--webhook-url=https://a:1"}, []string{"controller", "webhook"}},
+		{[]string{"--webhook-service=dogear", "--roles=controller"}, []string{"controller"}},
+	} {
+		s, err := sources{args: test.args}.load(t)
+		if err != nil {
+			t.Errorf("%q: %v", test.args, err)
+			continue
+		}
+		if !reflect.DeepEqual(s.Roles, test.want) || s.Has("webhook") != (len(test.want) == 2) {
+			t.Errorf("%q: got %q", test.args, s.Roles)
+		}
+		want := config.Default()
+		want.Roles, want.Webhook.Service, want.Webhook.URL = s.Roles, s.Webhook.Service, s.Webhook.URL
+		if !reflect.DeepEqual(s.Settings, want) {
+			t.Errorf("%q: got  %+v\nwant %+v", test.args, s.Settings, want)
+		}
+	}
+	_, err := sources{args: []string{"--roles=controller,webhook"}}.load(t)
+	if err == nil || !strings.Contains(err.Error(), "webhook.service (default): the role webhook needs it") {
 		t.Errorf("got %v", err)
 	}
-	s, err := sources{args: []string{"--webhook-service=dogear"}}.load(t)
+}
+
+func TestVariablesOfOthersArePassedOver(t *testing.T) {
+	t.Parallel()
+	s, err := sources{env: map[string]string{
+		"DOGEAR_ASSETS": "/bin", "DOGEAR_KEEP": "1", "DOGEAR_CA": "a", "DOGEAR_DEMO_KEY": "a",
+		"DOGEAR_SERVICE_HOST": "10.0.0.1", "DOGEAR_SERVICE_PORT": "443", "DOGEAR_SERVICE_PORT_WEBHOOK": "443",
+		"DOGEAR_PORT": "tcp://10.0.0.1:443", "DOGEAR_PORT_443_TCP": "tcp://10.0.0.1:443", "DOGEAR_PORT_443_TCP_PROTO": "tcp",
+		"DOGEAR_PORT_443_TCP_PORT": "443", "DOGEAR_PORT_443_TCP_ADDR": "10.0.0.1", "DOGEAR_PORT_53_UDP": "udp://10.0.0.1:53",
+		"DOGEAR_WEBHOOK_SERVICE_HOST": "10.0.0.2", "DOGEAR_WEBHOOK_SERVICE_PORT": "444", "DOGEAR_WEBHOOK_PORT": "tcp://10.0.0.2:444",
+		"DOGEAR_WEBHOOK_SERVICE": "dogear-webhook",
+	}}.load(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config.Default()
-	want.Webhook.Service = "dogear"
-	if !reflect.DeepEqual(s.Settings, want) {
-		t.Errorf("got  %+v\nwant %+v", s.Settings, want)
+	if s.Webhook.Service != "dogear-webhook" || s.Webhook.ServicePort != 444 {
+		t.Errorf("got %+v", s.Webhook)
 	}
 }
 
@@ -148,9 +186,16 @@ func TestBadSourcesAreNamed(t *testing.T) {
 		"a number as bool":          {sources{file: "leaderElect: 1"}, []string{`leaderElect (file `, `"1": want true or false`}},
 		"words as duration":         {sources{file: "gracePeriod: 10 minutes"}, []string{`"10 minutes": want a duration such as 300ms`}},
 		"a variable":                {sources{env: map[string]string{"DOGEAR_WORKERS": "many"}}, []string{`workers (variable DOGEAR_WORKERS): "many"`}},
-		"a flag":                    {sources{args: []string{"--workers=many"}}, []string{`"many"`, "--workers", "want a whole number"}},
-		"no such file":              {sources{args: []string{"--config", "/no/such/file"}}, []string{"read settings: open /no/such/file"}},
-		"a bad value's source":      {sources{args: controllerOnly("--workers=0")}, []string{"workers (flag --workers): 0: want 1 to 1024"}},
+		"an unknown variable":       {sources{env: map[string]string{"DOGEAR_WORKER": "1"}}, []string{`unknown variable DOGEAR_WORKER: did you mean "DOGEAR_WORKERS"?`}},
+		"all unknown variables": {sources{env: map[string]string{"DOGEAR_URL_PREFIX": "a", "DOGEAR_LAME_DUCK": "1s", "DOGEAR_ZZZZZZZZ": "1", "DOGEAR_WORKERS": "many"}}, []string{
+			`unknown variable DOGEAR_URL_PREFIX: did you mean "DOGEAR_URL_PREFIXES"?`, `did you mean "DOGEAR_WEBHOOK_LAME_DUCK"?`, "unknown variable DOGEAR_ZZZZZZZZ\n", `"many": want a whole number`,
+		}},
+		"a variable like those of Services": {sources{env: map[string]string{"DOGEAR_WEBHOK_SERVICE_PORT": "1", "DOGEAR_SERVICE_HOST": "10.0.0.1"}}, []string{
+			`unknown variable DOGEAR_WEBHOK_SERVICE_PORT: did you mean "DOGEAR_WEBHOOK_SERVICE_PORT"?`,
+		}},
+		"a flag":               {sources{args: []string{"--workers=many"}}, []string{`"many"`, "--workers", "want a whole number"}},
+		"no such file":         {sources{args: []string{"--config", "/no/such/file"}}, []string{"read settings: open /no/such/file"}},
+		"a bad value's source": {sources{args: controllerOnly("--workers=0")}, []string{"workers (flag --workers): 0: want 1 to 1024"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ const (
 // Settings of a process of the service. What each is for, its unit and default
 // are in the table of entries.go, from which flags and their help are made.
 type Settings struct {
-	Roles       []string
+	Roles       []string // none: see Has
 	Namespace   string
 	Workers     int
 	GracePeriod time.Duration
@@ -79,7 +79,6 @@ type Log struct {
 // Default returns the settings that hold where nothing is set.
 func Default() Settings {
 	return Settings{
-		Roles:       []string{RoleController, RoleWebhook},
 		Workers:     16,
 		GracePeriod: 30 * time.Second,
 		Budget:      storage.Budget{}.WithDefaults(),
@@ -97,5 +96,16 @@ func Default() Settings {
 	}
 }
 
-// Has tells whether the process takes a role.
-func (s Settings) Has(role string) bool { return slices.Contains(s.Roles, role) }
+// Has tells whether the process takes a role. Where none are set it takes
+// those that there are: controller, and webhook if the installation has one.
+func (s Settings) Has(role string) bool { return slices.Contains(s.roles(), role) }
+
+func (s Settings) roles() []string {
+	switch {
+	case len(s.Roles) > 0:
+		return s.Roles
+	case s.Webhook.Enabled():
+		return []string{RoleController, RoleWebhook}
+	}
+	return []string{RoleController}
+}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,7 +69,12 @@ func (c *checker) address(path, value string) {
 	if value == "" {
 		return
 	}
-	if _, err := net.ResolveTCPAddr("tcp", value); err != nil {
+	// No name is looked up: that is for the one who listens.
+	host, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil || strings.ContainsAny(host, " /") {
 		c.bad(path, "%q: want host:port or :port", value)
 	}
 }
@@ -86,9 +92,6 @@ func (c *checker) url(path, value string) {
 }
 
 func (s Settings) checkProcess(c *checker) {
-	if len(s.Roles) == 0 {
-		c.bad("roles", "none: want controller, webhook or both")
-	}
 	for _, role := range s.Roles {
 		c.oneOf("roles", role, RoleController, RoleWebhook)
 	}

@@ -22,7 +22,6 @@ func TestValidateNamesTheSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*config.Settings){
-		"roles: none: want controller, webhook or both":      func(s *config.Settings) { s.Roles = nil },
 		`roles: "web": want one of controller, webhook`:      func(s *config.Settings) { s.Roles = []string{"controller", "web"} },
 		`namespace: "A": want the name of a namespace`:       func(s *config.Settings) { s.Namespace = "A" },
 		"workers: 0: want 1 to 1024":                         func(s *config.Settings) { s.Workers = 0 },
@@ -31,6 +30,8 @@ func TestValidateNamesTheSetting(t *testing.T) {
 		"budget.payload: 70000 bytes: want 256 to":           func(s *config.Settings) { s.Budget.Payload = 70000 },
 		`metricsAddress: "8080": want host:port or :port`:    func(s *config.Settings) { s.MetricsAddress = "8080" },
 		`healthAddress: ":99999": want host:port`:            func(s *config.Settings) { s.HealthAddress = ":99999" },
+		`healthAddress: "a b:1": want host:port`:             func(s *config.Settings) { s.HealthAddress = "a b:1" },
+		`webhook.address: "a:http": want host:port`:          func(s *config.Settings) { s.Webhook.Address = "a:http" },
 		`ignoreAnnotations: "*": want a whole key`:           func(s *config.Settings) { s.IgnoreAnnotations = []string{"*"} },
 		"retryPeriod: 0s: want 100ms to 1m0s":                func(s *config.Settings) { s.RetryPeriod = 0 },
 		"renewDeadline: 2s: want more than 1.2 times":        func(s *config.Settings) { s.RenewDeadline = 2 * time.Second },
@@ -45,7 +46,7 @@ func TestValidateNamesTheSetting(t *testing.T) {
 		`urlPrefixes: "https://a?b": a prefix has no query`:  func(s *config.Settings) { s.URLPrefixes = []string{"https://a?b"} },
 		`allowedNetworks: "10.0.0.1/8": there are bits`:      func(s *config.Settings) { s.AllowedNetworks = []string{"10.0.0.1/8"} },
 		`deniedNetworks: "ten": want a network such as`:      func(s *config.Settings) { s.DeniedNetworks = []string{"ten"} },
-		"webhook.service: the role webhook needs it":         func(s *config.Settings) { s.Webhook.Service = "" },
+		"webhook.service: the role webhook needs it":         func(s *config.Settings) { s.Webhook.Service, s.Roles = "", []string{"webhook", "controller"} },
 		"webhook.url: webhook.service is set, too":           func(s *config.Settings) { s.Webhook.URL = "https://a" },
 		`webhook.service: "a.b": want the name of a Service`: func(s *config.Settings) { s.Webhook.Service = "a.b" },
 		"webhook.url: want https://host:port":                func(s *config.Settings) { s.Webhook.Service, s.Webhook.URL = "", "http://a" },
@@ -77,6 +78,18 @@ func TestEveryProblemIsTold(t *testing.T) {
 	s.Workers, s.Log.Level, s.Webhook.ServicePort = 0, "", -1
 	if err := s.Validate(); err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("got %v: want three problems", err)
+	}
+}
+
+// Settings are checked where they are written, too: nothing is asked of a network.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"", ":9443", "127.0.0.1:0", "[::1]:9443", "[fe80::1%eth0]:1", "no-such-host.example.invalid:9443"} {
+		s := valid()
+		s.MetricsAddress = address
+		if err := s.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -17,12 +17,10 @@ import (
 	"github.com/dogear-dev/dogear/test/rig"
 )
 
-// asProgram makes the test binary behave as dogear: the demo runs its own
-// program again.
-const asProgram = "DOGEAR_TEST_AS_PROGRAM"
-
+// TestMain makes the test binary behave as dogear where the demo, which runs its
+// own program again, has started it.
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" || os.Getenv(demo.LifelineVariable) != "" {
+	if os.Getenv(demo.LifelineVariable) != "" {
 		main()
 	}
 	os.Exit(m.Run())

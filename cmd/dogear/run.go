@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	stdlog "log"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -34,7 +37,7 @@ from flags; the later go before the earlier. --show-settings prints what comes
 of them, and where each was set.
 
 The API server is that of --kubeconfig, else of KUBECONFIG, else that of the
-Pod. The process ends in order at SIGTERM; it ends with status 1 when it can't
+Pod, else of ~/.kube/config. The process ends in order at SIGTERM; it ends with status 1 when it can't
 start or has lost its Lease, to be started again.`,
 		Example: `  # In a Pod: one process for all, reached by the Service dogear.
   dogear run --namespace=dogear --webhook-service=dogear
@@ -46,7 +49,7 @@ start or has lost its Lease, to be started again.`,
   DOGEAR_WORKERS=32 dogear run --config=dogear.yaml --show-settings`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := loader.Load(os.LookupEnv)
+			settings, err := loader.Load(os.Environ())
 			if err != nil {
 				return usageError{err}
 			}
@@ -57,7 +60,7 @@ start or has lost its Lease, to be started again.`,
 		},
 	}
 	loader = config.Register(cmd.Flags())
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of the API server; default: $KUBECONFIG, else the Pod's ServiceAccount")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of the API server; default: $KUBECONFIG, else the Pod's ServiceAccount, else ~/.kube/config")
 	cmd.Flags().BoolVar(&show, "show-settings", false, "print the settings with their sources, and end")
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
@@ -72,16 +75,28 @@ func runService(cmd *cobra.Command, settings config.Settings, kubeconfig string)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	stdlog.SetOutput(io.Discard) // net/http writes what endpoints send out of turn
-	if kubeconfig != "" {
-		if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
-			return err
-		}
+	server, err := clientConfig(kubeconfig)
+	if err != nil {
+		return err
 	}
-	service, err := sets.New(sets.Options{Settings: settings, Log: log, Version: readBuild().Version})
+	service, err := sets.New(sets.Options{Settings: settings, Config: server, Log: log, Version: readBuild().Version})
 	if err != nil {
 		return err
 	}
 	return service.Start(lifeline(cmd))
+}
+
+// clientConfig tells how to reach the API server of a kubeconfig; without one
+// nil, so that it is looked for.
+func clientConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return nil, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	return config, nil
 }
 
 func newLog(cmd *cobra.Command, o config.Log) (logr.Logger, error) {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,9 +26,11 @@ func (d *demo) startControlPlane(ctx context.Context) (string, error) {
 		return "", err
 	}
 	d.cp = cp
-	scheme := clientgoscheme.Scheme
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return "", err
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return "", err
+		}
 	}
 	if d.admin, err = client.New(cp.AdminConfig(), client.Options{Scheme: scheme}); err != nil {
 		return "", err

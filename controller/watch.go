@@ -43,14 +43,16 @@ func (op *Operator) control(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	late := func() {} // called when a kind is served that was not at the start
 	if op.options.Webhook != nil {
-		publisher, err := op.newPublisher()
+		wake := make(chan struct{}, 1)
+		publisher, err := op.newPublisher(wake)
 		if err != nil {
 			return err
 		}
 		group.Go(func() error { return publisher.Run(ctx) })
 		late = func() {
-			if err := publisher.Publish(ctx); err != nil && ctx.Err() == nil {
-				op.options.Log.Error(err, "The webhook's configuration comes later")
+			select {
+			case wake <- struct{}{}:
+			default: // the next look comes anyway
 			}
 		}
 		group.Go(func() error { op.republish(ctx, late); return nil })
@@ -75,17 +77,16 @@ func (op *Operator) firstDeclared(ctx context.Context) (*declared, error) {
 	}
 }
 
-// republish calls publish after each change of what is declared, also one
-// that comes while publish runs.
-func (op *Operator) republish(ctx context.Context, publish func()) {
-	_, changed := op.current()
+// republish calls wake at the start, as something may have changed since, and
+// after each change of what is declared.
+func (op *Operator) republish(ctx context.Context, wake func()) {
 	for {
+		_, changed := op.current()
+		wake()
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			_, changed = op.current()
-			publish()
 		}
 	}
 }

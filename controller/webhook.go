@@ -118,16 +118,16 @@ func (op *Operator) controllerUsers() []string {
 	return users
 }
 
-// newPublisher keeps the webhook's configuration and certificates.
-func (op *Operator) newPublisher() (*webhook.Publisher, error) {
+// newPublisher keeps the webhook's configurations and certificates.
+func (op *Operator) newPublisher(wake <-chan struct{}) (*webhook.Publisher, error) {
 	names, err := op.options.Webhook.names(op.options.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	manager := &cert.Manager{Client: op.client, Secret: op.secretName(), Names: names, Log: op.options.Log.WithName("certificates")}
 	var built *declared // Build and Published take turns
-	return &webhook.Publisher{
-		Client: op.client, Period: publishEvery, Log: op.options.Log.WithName("publisher"),
+	publisher := &webhook.Publisher{
+		Client: op.client, Period: publishEvery, Wake: wake, Log: op.options.Log.WithName("publisher"),
 		Published: func() { op.sent.published(built, op.options.Clock.Now()) },
 		Build: func(ctx context.Context) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 			bundle, err := op.caBundle(ctx, manager)
@@ -140,19 +140,19 @@ func (op *Operator) newPublisher() (*webhook.Publisher, error) {
 				return nil, err
 			}
 			built = now
-			options := op.configOptions(bundle)
-			if v := op.options.Webhook.Validation; v != nil {
-				validating, err := v.Configuration(options)
-				if err == nil {
-					err = webhook.PublishValidation(ctx, op.client, validating)
-				}
-				if err != nil {
-					return nil, err
-				}
-			}
-			return webhook.Configuration(rules, options)
+			return webhook.Configuration(rules, op.configOptions(bundle))
 		},
-	}, nil
+	}
+	if v := op.options.Webhook.Validation; v != nil {
+		publisher.BuildValidating = func(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+			bundle, err := op.caBundle(ctx, manager)
+			if err != nil {
+				return nil, err
+			}
+			return v.Configuration(op.configOptions(bundle))
+		}
+	}
+	return publisher, nil
 }
 
 func (op *Operator) caBundle(ctx context.Context, manager *cert.Manager) ([]byte, error) {

@@ -13,23 +13,39 @@ import (
 // excluded besides: some clusters add such an expression to every webhook (AKS
 // does), and to take it out would be a fight without an end.
 func upToDate(have, want *admissionregistrationv1.MutatingWebhookConfiguration) bool {
-	for key, value := range want.Labels {
-		if got, ok := have.Labels[key]; !ok || got != value {
+	return hasLabels(have, want) && slices.EqualFunc(have.Webhooks, want.Webhooks, sameWebhook)
+}
+
+// upToDateValidating is upToDate for the other kind.
+func upToDateValidating(have, want *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+	return hasLabels(have, want) && slices.EqualFunc(have.Webhooks, want.Webhooks, sameValidatingWebhook)
+}
+
+func hasLabels(have, want metav1.Object) bool {
+	for key, value := range want.GetLabels() {
+		if got, ok := have.GetLabels()[key]; !ok || got != value {
 			return false
 		}
 	}
-	return slices.EqualFunc(have.Webhooks, want.Webhooks, sameWebhook)
+	return true
 }
 
 func sameWebhook(have, want admissionregistrationv1.MutatingWebhook) bool {
-	if have.NamespaceSelector == nil || want.NamespaceSelector == nil {
-		return equality.Semantic.DeepEqual(have, want)
-	}
-	if !narrows(have.NamespaceSelector, want.NamespaceSelector) {
-		return false
-	}
-	have.NamespaceSelector = want.NamespaceSelector
+	have.NamespaceSelector = orNarrower(have.NamespaceSelector, want.NamespaceSelector)
 	return equality.Semantic.DeepEqual(have, want)
+}
+
+func sameValidatingWebhook(have, want admissionregistrationv1.ValidatingWebhook) bool {
+	have.NamespaceSelector = orNarrower(have.NamespaceSelector, want.NamespaceSelector)
+	return equality.Semantic.DeepEqual(have, want)
+}
+
+// orNarrower returns want for what only narrows it.
+func orNarrower(have, want *metav1.LabelSelector) *metav1.LabelSelector {
+	if have != nil && want != nil && narrows(have, want) {
+		return want
+	}
+	return have
 }
 
 // narrows tells whether have is want and maybe more requirements.

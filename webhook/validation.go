@@ -1,14 +1,10 @@
 package webhook
 
 import (
-	"context"
-	"fmt"
+	"maps"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ValidationPath is where a [Validation] is served.
@@ -30,7 +26,7 @@ func (v *Validation) Configuration(options ConfigOptions) (*admissionregistratio
 		return nil, err
 	}
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: options.Name, Labels: options.Labels},
+		ObjectMeta: metav1.ObjectMeta{Name: options.Name, Labels: maps.Clone(options.Labels)},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:                    "validate." + options.Domain,
 			ClientConfig:            options.clientConfigFor(ValidationPath),
@@ -44,22 +40,4 @@ func (v *Validation) Configuration(options ConfigOptions) (*admissionregistratio
 			AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, nil
-}
-
-// PublishValidation makes the configuration in the cluster what it should be.
-func PublishValidation(ctx context.Context, c client.Client, want *admissionregistrationv1.ValidatingWebhookConfiguration) error {
-	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	err := c.Get(ctx, client.ObjectKeyFromObject(want), have)
-	switch {
-	case apierrors.IsNotFound(err):
-		err = c.Create(ctx, want.DeepCopy(), client.FieldOwner(FieldManager))
-	case err == nil && !equality.Semantic.DeepEqual(have.Webhooks, want.Webhooks):
-		changed := have.DeepCopy()
-		changed.Webhooks = want.DeepCopy().Webhooks
-		err = c.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
-	}
-	if err != nil {
-		return fmt.Errorf("publish validating webhook configuration %q: %w", want.Name, err)
-	}
-	return nil
 }

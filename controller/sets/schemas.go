@@ -18,7 +18,9 @@ func (s *Service) judgeDefaults(ctx context.Context, v *verdict) (usable bool) {
 	if declared == nil || v.resource == nil {
 		return true
 	}
-	schema, err := s.schemas.Of(ctx, v.resource.kind)
+	bounded, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	schema, err := s.schemas.Of(bounded, v.resource.kind)
 	switch {
 	case err != nil:
 		v.find(v1alpha1.ConditionDefaultsValid, metav1.ConditionUnknown, "SchemaUnknown", "%s", err)

@@ -32,50 +32,55 @@ func isMissing(err error) bool {
 	return ok
 }
 
-// served tells what the API server serves, and asks it again after a while.
-// It is used by one goroutine.
+// served tells what the API server serves, and asks it again after a while: for
+// each group and version once, however many sets name it. One whose server
+// hangs, as aggregated APIs may, holds up no set of another. It is used by one
+// goroutine.
 type served struct {
-	discovery discovery.DiscoveryInterface
+	discovery discoverer
 	clock     clock.PassiveClock
-	lists     map[schema.GroupVersion]servedList
+	// changed is called when an answer has come that was not waited for.
+	changed func()
+	lists   map[schema.GroupVersion]*question[[]metav1.APIResource]
+	groups  *question[*metav1.APIGroupList]
 }
 
-type servedList struct {
-	resources []metav1.APIResource
-	err       error
-	at        time.Time
+// discoverer is what of discovery is needed.
+type discoverer interface {
+	discovery.ServerGroupsInterfaceWithContext
+	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
 const (
-	// servedTTL is how long it counts that something is served, and
-	// missingTTL that it is not.
+	// servedTTL is how long it counts that something is served, or cannot be
+	// asked, and missingTTL that it is not served.
 	servedTTL  = 10 * time.Second
 	missingTTL = 4 * time.Second
 )
 
 // find looks a resource up. With an error that says that it is missing, it
 // returns the resource in another version, if it is served in one.
-func (s *served) find(_ context.Context, name schema.GroupVersionResource) (*resource, error) {
-	list := s.list(name.GroupVersion(), name.Resource)
+func (s *served) find(ctx context.Context, name schema.GroupVersionResource) (*resource, error) {
+	list, err := s.list(ctx, name.GroupVersion(), name.Resource)
 	switch {
-	case apierrors.IsNotFound(list.err):
-		return s.elsewhere(name)
-	case list.err != nil:
-		return nil, fmt.Errorf("ask the API server for %s: %w", name.GroupVersion(), list.err)
+	case apierrors.IsNotFound(err):
+		return s.elsewhere(ctx, name)
+	case err != nil:
+		return nil, fmt.Errorf("ask the API server for %s: %w", name.GroupVersion(), err)
 	}
 	r, err := resourceOf(name, list)
 	if r == nil && err == nil {
-		return s.elsewhere(name)
+		return s.elsewhere(ctx, name)
 	}
 	return r, err
 }
 
 // resourceOf finds a resource in a list; nil: it is not there.
-func resourceOf(name schema.GroupVersionResource, list servedList) (*resource, error) {
+func resourceOf(name schema.GroupVersionResource, list []metav1.APIResource) (*resource, error) {
 	r := &resource{name: name}
 	found := false
-	for i := range list.resources {
-		switch api := &list.resources[i]; api.Name {
+	for i := range list {
+		switch api := &list[i]; api.Name {
 		case name.Resource:
 			found = true
 			r.kind, r.namespaced = name.GroupVersion().WithKind(api.Kind), api.Namespaced
@@ -94,57 +99,90 @@ func resourceOf(name schema.GroupVersionResource, list servedList) (*resource, e
 	return r, nil
 }
 
-func (s *served) list(gv schema.GroupVersion, wanted string) servedList {
-	if list, ok := s.lists[gv]; ok {
-		there := slices.ContainsFunc(list.resources, func(r metav1.APIResource) bool { return r.Name == wanted })
-		if age := s.clock.Since(list.at); there && age < servedTTL || age < missingTTL {
-			return list
+// list returns the resources of a group and version. While the API server does
+// not answer, what it has said last counts.
+func (s *served) list(ctx context.Context, gv schema.GroupVersion, wanted string) ([]metav1.APIResource, error) {
+	q := s.lists[gv]
+	if q == nil {
+		var known []metav1.APIResource
+		q = &question[[]metav1.APIResource]{clock: s.clock, late: s.changed, ask: func(ctx context.Context) ([]metav1.APIResource, error) {
+			list, err := s.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+			switch {
+			case err == nil:
+				known = list.APIResources
+			case len(known) == 0 || apierrors.IsNotFound(err):
+				known = nil
+				return nil, err
+			}
+			return known, nil
+		}}
+		if s.lists == nil {
+			s.lists = map[schema.GroupVersion]*question[[]metav1.APIResource]{}
 		}
+		s.lists[gv] = q
 	}
-	list := servedList{at: s.clock.Now()}
-	found, err := s.discovery.ServerResourcesForGroupVersion(gv.String())
-	switch last := s.lists[gv]; {
-	case err == nil:
-		list.resources = found.APIResources
-	case len(last.resources) > 0 && !apierrors.IsNotFound(err):
-		list.resources = last.resources // the API server does not answer: what it has said last counts
-	default:
-		list.err = err
-	}
-	if s.lists == nil {
-		s.lists = map[schema.GroupVersion]servedList{}
-	}
-	s.lists[gv] = list
-	return list
+	a := q.get(ctx, func(a answer[[]metav1.APIResource], age time.Duration) bool {
+		there := slices.ContainsFunc(a.value, func(r metav1.APIResource) bool { return r.Name == wanted })
+		failed := a.err != nil && !apierrors.IsNotFound(a.err)
+		return (there || failed) && age < servedTTL || age < missingTTL
+	})
+	return a.value, a.err
 }
 
-// elsewhere says what is awaited, and finds the resource in another version.
-func (s *served) elsewhere(name schema.GroupVersionResource) (*resource, error) {
-	missing := &missingError{fmt.Sprintf("the API server does not serve %s in version %s: is its CRD installed? The set comes into force when it is",
-		name.GroupResource(), name.Version)}
-	groups, err := s.discovery.ServerGroups()
-	if err != nil {
-		return nil, fmt.Errorf("ask the API server for its groups: %w", err)
+// versions returns the versions in which a group is served.
+func (s *served) versions(ctx context.Context, group string) (versions []string, err error) {
+	if s.groups == nil {
+		s.groups = &question[*metav1.APIGroupList]{clock: s.clock, late: s.changed, ask: s.discovery.ServerGroupsWithContext}
 	}
-	var (
-		found  *resource
-		others []string
-	)
-	for _, group := range groups.Groups {
-		if group.Name != name.Group {
-			continue
-		}
-		for _, version := range group.Versions {
-			other := schema.GroupVersionResource{Group: name.Group, Version: version.Version, Resource: name.Resource}
-			if r, err := resourceOf(other, s.list(other.GroupVersion(), name.Resource)); err == nil && r != nil && other != name {
-				others = append(others, version.Version)
-				if found == nil {
-					found = r
-				}
+	a := s.groups.get(ctx, func(a answer[*metav1.APIGroupList], age time.Duration) bool {
+		return age < missingTTL || a.err != nil && age < servedTTL
+	})
+	if a.err != nil {
+		return nil, fmt.Errorf("ask the API server for its groups: %w", a.err)
+	}
+	for i := range a.value.Groups {
+		if a.value.Groups[i].Name == group {
+			for _, version := range a.value.Groups[i].Versions {
+				versions = append(versions, version.Version)
 			}
 		}
 	}
-	if found != nil {
+	return versions, nil
+}
+
+// elsewhere says what is awaited, and finds the resource in another version.
+func (s *served) elsewhere(ctx context.Context, name schema.GroupVersionResource) (*resource, error) {
+	missing := &missingError{fmt.Sprintf("the API server does not serve %s in version %s: is its CRD installed? The set comes into force when it is",
+		name.GroupResource(), name.Version)}
+	versions, err := s.versions(ctx, name.Group)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		found   *resource
+		others  []string
+		unknown error // it may be there
+	)
+	for _, version := range versions {
+		other := schema.GroupVersionResource{Group: name.Group, Version: version, Resource: name.Resource}
+		if other == name {
+			continue
+		}
+		list, err := s.list(ctx, other.GroupVersion(), name.Resource)
+		if err != nil && !apierrors.IsNotFound(err) {
+			unknown = fmt.Errorf("ask the API server for %s: %w", other.GroupVersion(), err)
+		}
+		if r, err := resourceOf(other, list); err == nil && r != nil {
+			others = append(others, version)
+			if found == nil {
+				found = r
+			}
+		}
+	}
+	switch {
+	case found == nil && unknown != nil:
+		return nil, unknown
+	case found != nil:
 		missing.text = fmt.Sprintf("the API server does not serve %s in version %s, but in %s: change spec.resource.version",
 			name.GroupResource(), name.Version, strings.Join(others, ", "))
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -12,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -21,13 +23,12 @@ import (
 
 // server is the discovery of one that may not answer.
 type server struct {
-	discovery.DiscoveryInterface
 	versions map[string][]metav1.APIResource // of the group example.com
 	err      error
 	asked    int
 }
 
-func (s *server) ServerResourcesForGroupVersion(name string) (*metav1.APIResourceList, error) {
+func (s *server) ServerResourcesForGroupVersionWithContext(_ context.Context, name string) (*metav1.APIResourceList, error) {
 	s.asked++
 	if s.err != nil {
 		return nil, s.err
@@ -38,7 +39,7 @@ func (s *server) ServerResourcesForGroupVersion(name string) (*metav1.APIResourc
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
 }
 
-func (s *server) ServerGroups() (*metav1.APIGroupList, error) {
+func (s *server) ServerGroupsWithContext(context.Context) (*metav1.APIGroupList, error) {
 	group := metav1.APIGroup{Name: "example.com"}
 	for version := range s.versions {
 		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{Version: version})
@@ -108,6 +109,80 @@ func TestWhatWasServedLastCountsWhileTheServerDoesNotAnswer(t *testing.T) {
 	if asked := api.asked; asked > 8 {
 		t.Errorf("asked %d times", asked)
 	}
+}
+
+// hanging is a server that does not answer for one version.
+type hanging struct {
+	server
+	version string
+	mu      sync.Mutex
+	answers bool
+	times   map[string]int
+}
+
+func (h *hanging) ServerResourcesForGroupVersionWithContext(ctx context.Context, name string) (*metav1.APIResourceList, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.times[name]++
+	if name == h.version && !h.answers {
+		h.mu.Unlock()
+		<-ctx.Done()
+		h.mu.Lock()
+		return nil, ctx.Err()
+	}
+	return h.server.ServerResourcesForGroupVersionWithContext(ctx, name)
+}
+
+// A server behind the API server that hangs holds up nobody for long, is not
+// asked by each set anew, and is taken in when it answers.
+func TestAGroupThatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		api := &hanging{server: server{versions: map[string][]metav1.APIResource{"v1": things, "v2": things}}, version: "example.com/v2", times: map[string]int{}}
+		woken := make(chan struct{}, 1)
+		s := &served{discovery: api, clock: clock.RealClock{}, changed: func() { poke(woken) }}
+		began := time.Now()
+		for range 60 { // rounds of five sets each
+			for range 5 {
+				if r, err := s.find(t.Context(), resourceNamed("v2", "things")); err == nil || isMissing(err) || r != nil {
+					t.Fatalf("unknown: %+v, %v", r, err)
+				}
+			}
+			if _, err := s.find(t.Context(), resourceNamed("v1", "things")); err != nil {
+				t.Fatal(err)
+			}
+			// What may be in the version that does not answer is not missing.
+			if r, err := s.find(t.Context(), resourceNamed("v1", "others")); isMissing(err) || r != nil {
+				t.Fatalf("unknown: %+v, %v", r, err)
+			}
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(began); took > 65*time.Second {
+			t.Errorf("60 rounds took %s", took)
+		}
+		if times := api.times["example.com/v2"]; times > 6 {
+			t.Errorf("asked %d times in a minute", times)
+		}
+		api.mu.Lock()
+		api.answers = true
+		api.mu.Unlock()
+		time.Sleep(servedTTL + askTimeout)
+		_, _ = s.find(t.Context(), resourceNamed("v2", "things")) // asks
+		<-woken
+		if r, err := s.find(t.Context(), resourceNamed("v2", "things")); err != nil || r.kind.Version != "v2" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		api.mu.Lock()
+		api.answers = false // what was known counts
+		api.mu.Unlock()
+		for range 60 {
+			if r, err := s.find(t.Context(), resourceNamed("v2", "things")); err != nil || r.kind.Version != "v2" {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+	})
 }
 
 func TestARightThatWasGivenLastCountsWhileTheServerDoesNotAnswer(t *testing.T) {

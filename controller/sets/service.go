@@ -156,7 +156,7 @@ func (s *Service) connect(ctx context.Context, m manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up discovery: %w", err)
 	}
-	s.served = &served{discovery: d, clock: s.clock}
+	s.served = &served{discovery: d, clock: s.clock, changed: s.lookAgain}
 	s.schemas = &defaults.Schemas{Client: openapi.NewClientWithContext(d.RESTClient()), Clock: s.clock}
 	s.rights = &rights{client: s.client, clock: s.clock, keeps: s.op.KeepsStatus}
 	if s.callbacks, err = s.newCallbacks(m.GetConfig()); err != nil {

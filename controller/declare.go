@@ -44,9 +44,8 @@ func (op *Operator) Declare(d Declaration) error {
 	}
 	op.declaring.Lock()
 	defer op.declaring.Unlock()
-	op.declared = &declared{sets: sets, removals: d.Removals, keep: d.Keep, keepAll: d.KeepAll}
+	op.declared = &declared{sets: sets, removals: op.numbered(d.Removals), keep: d.Keep, keepAll: d.KeepAll}
 	op.admission.Declare(sets)
-	op.gates.keep(sets)
 	there := map[string]bool{}
 	for _, set := range sets {
 		for _, h := range set.Handlers {
@@ -57,6 +56,26 @@ func (op *Operator) Declare(d Declaration) error {
 	close(op.redeclared)
 	op.redeclared = make(chan struct{})
 	return nil
+}
+
+// numbered gives each removal a number that is new where something is to be
+// removed that was not before: what was removed once may have come again.
+func (op *Operator) numbered(removals map[schema.GroupVersionKind]Removal) map[schema.GroupVersionKind]Removal {
+	out := map[schema.GroupVersionKind]Removal{}
+	for gvk, r := range removals {
+		r.IDs = slices.Sorted(slices.Values(r.IDs))
+		r.Namespaces = slices.Sorted(slices.Values(r.Namespaces))
+		before, ok := Removal{}, false
+		if op.declared != nil {
+			before, ok = op.declared.removals[gvk]
+		}
+		more := !ok || r.All && !before.All || slices.ContainsFunc(r.IDs, func(id string) bool { return !slices.Contains(before.IDs, id) })
+		if r.serial = before.serial; more {
+			r.serial = serials.Add(1)
+		}
+		out[gvk] = r
+	}
+	return out
 }
 
 // Check tells what of registrations cannot be declared.
@@ -116,7 +135,8 @@ func (d *declared) duties() map[schema.GroupKind]duty {
 		if !ok {
 			t.set = &selection.Set{Kind: gvk}
 		}
-		t.removal = Removal{IDs: slices.Sorted(slices.Values(removal.IDs)), All: removal.All && !ok}
+		t.removal = removal
+		t.removal.All = removal.All && !ok
 		duties[gvk.GroupKind()] = t
 	}
 	return duties
@@ -176,6 +196,9 @@ func (op *Operator) Awaited(gvk schema.GroupVersionKind, prefix string) string {
 		return "the watch is about to begin"
 	}
 	v := r.view.Load()
+	if trouble := r.trouble(); v == nil && trouble != nil {
+		return "the objects are about to be known: " + safeText(trouble)
+	}
 	if v == nil || v.set.Kind != gvk || !slices.EqualFunc(group(v.set, prefix), group(d.set, prefix), sameHandler) {
 		return "the objects are about to be known"
 	}

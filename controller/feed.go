@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -48,6 +49,7 @@ type feeder struct {
 func (op *Operator) feed(ctx context.Context, r *running, q queue) {
 	f := &feeder{Operator: op, running: r, queue: q, stop: func() {}}
 	defer func() { f.stop() }()
+	defer op.gates.leave(r.kind, nil) // its last passes find no line there
 	for ctx.Err() == nil {
 		d, changed := r.todo()
 		f.fulfil(ctx, d, changed)
@@ -93,18 +95,57 @@ const watchPause = 2 * time.Second
 // adjust has passes go by what is declared from now on. Where other objects
 // are to be watched, that begins with all of them known.
 func (f *feeder) adjust(ctx, step context.Context, d duty) error {
+	if len(d.set.Handlers) == 0 {
+		// Nothing is to be watched: what has to be removed is looked for.
+		f.stop()
+		f.informers, f.stop = nil, func() {}
+		f.goBy(f.newView(f.kind, d.set, d.removal, f.client))
+		return nil
+	}
 	if s := scopeOf(d.set); f.informers == nil || s != f.watched {
 		informers, stop, err := f.open(ctx, step, d)
 		if err != nil {
 			return err
 		}
+		if err := f.swap(step, d, informers); err != nil {
+			stop()
+			return err
+		}
 		f.stop()
 		f.informers, f.watched, f.stop = informers, s, stop
-		f.view.Store(f.newView(f.kind, d.set, d.removal, informers))
-		return f.listen(step, informers, f.queue)
+		return nil
 	}
-	f.view.Store(f.newView(f.kind, d.set, d.removal, f.informers))
+	f.goBy(f.newView(f.kind, d.set, d.removal, f.informers))
 	return f.enqueueAll(step, f.informers, f.queue)
+}
+
+// swap has passes read from another cache. What was known before gets a pass,
+// too: the one that finds it gone forgets it.
+func (f *feeder) swap(step context.Context, d duty, informers cache.Cache) error {
+	before := f.view.Load()
+	v := f.newView(f.kind, d.set, d.removal, informers)
+	f.view.Store(v)
+	if err := f.listen(step, informers, f.queue); err != nil {
+		if before != nil {
+			f.view.Store(before)
+		}
+		return err
+	}
+	f.gates.leave(f.kind, v.lines)
+	known := &listener{queue: f.queue, context: step}
+	for _, key := range f.known() {
+		u := f.empty()
+		u.SetNamespace(key.Namespace)
+		u.SetName(key.Name)
+		known.OnAdd(u, true)
+	}
+	return nil
+}
+
+// goBy has passes go by a view from now on.
+func (f *feeder) goBy(v *view) {
+	f.view.Store(v)
+	f.gates.leave(f.kind, v.lines)
 }
 
 // open watches what a set can select, and returns when all of it is known, or
@@ -126,6 +167,9 @@ func (f *feeder) open(ctx, step context.Context, d duty) (cache.Cache, context.C
 	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return informers.Start(ctx) })
+	waiting, synced := context.WithCancel(step)
+	defer synced()
+	go f.explain(waiting, d)
 	if _, err = informers.GetInformer(step, f.empty(), cache.BlockUntilSynced(false)); err == nil && !informers.WaitForCacheSync(step) {
 		err = context.Cause(step)
 	}
@@ -135,6 +179,31 @@ func (f *feeder) open(ctx, step context.Context, d duty) (cache.Cache, context.C
 		return nil, nil, err
 	}
 	return informers, func() { stop(); _ = group.Wait() }, nil
+}
+
+// explainAfter is after how long a cache that is not filled is explained.
+const explainAfter = 5 * time.Second
+
+// explain finds out why the objects are not known yet, until ctx ends.
+func (f *feeder) explain(ctx context.Context, d duty) {
+	for f.pause(ctx, explainAfter) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(f.gvk.GroupVersion().WithKind(f.gvk.Kind + "List"))
+		namespaces := d.set.Namespaces()
+		if namespaces == nil {
+			namespaces = []string{metav1.NamespaceAll}
+		}
+		var err error
+		for _, namespace := range namespaces {
+			if e := f.Operator.client.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); e != nil && err == nil {
+				err = e
+			}
+		}
+		if ctx.Err() == nil && err != nil {
+			f.options.Log.Error(err, "The objects of a kind are not known yet, will retry", "kind", f.gvk.String())
+			f.note(progress{removal: d.removal, err: err})
+		}
+	}
 }
 
 // newCache watches only what the handlers can select, and keeps no managedFields.
@@ -179,7 +248,7 @@ func mapperOf(mapping *meta.RESTMapping) meta.RESTMapper {
 func (k *kind) listen(ctx context.Context, informers cache.Cache, q queue) error {
 	informer, err := informers.GetInformer(ctx, k.empty(), cache.BlockUntilSynced(false))
 	if err != nil {
-		return ignoreEnd(ctx, err)
+		return fmt.Errorf("listen to what is watched of %s: %w", k.gvk, err)
 	}
 	// The context of the events is of no use to what enqueues.
 	_, err = informer.AddEventHandler(&listener{queue: q, context: context.WithoutCancel(ctx)})
@@ -235,18 +304,18 @@ func (k *kind) enqueueAll(ctx context.Context, informers cache.Cache, q queue) e
 }
 
 // wake has a pass over the objects of a namespace that are watched.
-func (k *kind) wake(ctx context.Context, namespace string) error {
-	v := k.view.Load()
-	if v == nil {
+func (r *running) wake(ctx context.Context, namespace string) error {
+	v := r.view.Load()
+	if v == nil || r.stopped() || !v.watches(namespace) {
 		return nil
 	}
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
+	list.SetGroupVersionKind(r.gvk.GroupVersion().WithKind(r.gvk.Kind + "List"))
 	if err := v.cached.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return err
 	}
 	for i := range list.Items {
-		k.enqueue(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: list.Items[i].GetName()}})
+		r.enqueue(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: list.Items[i].GetName()}})
 	}
 	return nil
 }

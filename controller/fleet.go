@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,7 +21,7 @@ type duty struct {
 // same tells whether nothing is to be done differently.
 func (d duty) same(other duty) bool {
 	return d.set.Kind == other.set.Kind && slices.EqualFunc(d.set.Handlers, other.set.Handlers, sameHandler) &&
-		d.removal.All == other.removal.All && slices.Equal(d.removal.IDs, other.removal.IDs)
+		d.removal.same(other.removal)
 }
 
 // sameHandler tells whether two handlers do the same.
@@ -55,9 +56,6 @@ func (r *running) give(d duty) {
 		return
 	}
 	r.duty = d
-	if r.cleaned.done && r.cleaned.duty.removal.covers(d.removal) {
-		r.cleaned.duty = d // what was cleaned stays clean
-	}
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -76,12 +74,25 @@ func (op *Operator) runKinds(ctx context.Context, late func()) error {
 	for ctx.Err() == nil {
 		now, changed := op.current()
 		if err := op.enterLedger(ctx, now.sets); err != nil {
-			return ignoreEnd(ctx, err)
+			if !op.options.Declared || ctx.Err() != nil {
+				return ignoreEnd(ctx, err)
+			}
+			op.options.Log.Error(err, "What has changed comes into force later, will retry")
+			if !op.pause(ctx, watchPause) {
+				return nil
+			}
+			continue
 		}
 		op.fleet.mu.Lock()
 		duties := now.duties()
 		for name, r := range op.fleet.kinds {
-			if d, ok := duties[name]; !ok || d.set.Kind != r.gvk { // or another version of the same objects
+			d, ok := duties[name]
+			switch {
+			case r.stopped():
+			case !ok:
+				r.stop()
+				group.Go(func() error { op.releaseLate(ctx, r.gvk); return nil })
+			case d.set.Kind != r.gvk: // another version of the same objects
 				r.stop()
 			}
 		}
@@ -108,6 +119,16 @@ func (op *Operator) runKinds(ctx context.Context, late func()) error {
 		}
 	}
 	return group.Wait()
+}
+
+// pause waits, and tells whether ctx goes on.
+func (op *Operator) pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-op.options.Clock.After(d):
+		return true
+	}
 }
 
 func (op *Operator) newRunning(ctx context.Context, d duty) *running {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,6 +56,9 @@ type kind struct {
 	adopts   func(h *selection.Handler, created time.Time) bool
 	enqueue  func(reconcile.Request)
 	tracker  *tracker
+	// passes counts those under way by the serial of their view.
+	passing sync.Mutex
+	passes  map[int64]int
 	// subresource tells that status has its own endpoint.
 	subresource atomic.Bool
 
@@ -67,7 +71,8 @@ func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.
 		k.takeCompletions(key.NamespacedName).answer(ErrNotLeading)
 		return reconcile.Result{RequeueAfter: lapsedWait}, nil
 	}
-	v := k.view.Load()
+	v := k.enter()
+	defer k.leave(v)
 	for _, l := range v.lines {
 		l.begin(ticket{k, key})
 		defer l.end(ticket{k, key})
@@ -94,21 +99,56 @@ func (k *kind) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.
 	return reconcile.Result{RequeueAfter: after}, err
 }
 
+// enter returns the view that a pass goes by, and counts the pass.
+func (k *kind) enter() *view {
+	k.passing.Lock()
+	defer k.passing.Unlock()
+	v := k.view.Load()
+	if k.passes == nil {
+		k.passes = map[int64]int{}
+	}
+	k.passes[v.serial]++
+	return v
+}
+
+// leave ends a pass.
+func (k *kind) leave(v *view) {
+	k.passing.Lock()
+	defer k.passing.Unlock()
+	if k.passes[v.serial]--; k.passes[v.serial] == 0 {
+		delete(k.passes, v.serial)
+	}
+}
+
+// passesBefore counts the passes under way that go by an earlier view.
+func (k *kind) passesBefore(serial int64) (n int) {
+	k.passing.Lock()
+	defer k.passing.Unlock()
+	for of, count := range k.passes {
+		if of < serial {
+			n += count
+		}
+	}
+	return n
+}
+
 // fetch returns the object to look at; nil: there is none. wait says to come
 // back later: the cache has not seen the own last write yet.
 func (k *kind) fetch(ctx context.Context, cached client.Reader, key reconcile.Request) (u *unstructured.Unstructured, wait time.Duration, err error) {
 	u = k.empty()
+	live := k.takeLive(key.NamespacedName)
 	err = cached.Get(ctx, key.NamespacedName, u)
 	mem := k.find(key.NamespacedName)
 	switch {
-	case apierrors.IsNotFound(err), err != nil && mem != nil && mem.held.Load():
+	case err != nil && (live || mem != nil && mem.held.Load()):
 		// It may only have left the selection, with our finalizer on it, or lie
 		// in a namespace that the cache doesn't know.
-		if mem == nil || !mem.held.Load() {
-			return nil, 0, nil
+		if u, err = k.get(ctx, key.NamespacedName); err != nil && live {
+			k.readLive(key.NamespacedName)
 		}
-		u, err = k.get(ctx, key.NamespacedName)
 		return u, 0, err
+	case apierrors.IsNotFound(err):
+		return nil, 0, nil
 	case err != nil:
 		return nil, 0, fmt.Errorf("read %s from the cache: %w", key, err)
 	case mem == nil:
@@ -227,6 +267,7 @@ func (k *kind) of(key types.NamespacedName, uid types.UID) *object {
 
 // forget drops what is known of an object that is no more.
 func (k *kind) forget(key types.NamespacedName) {
+	k.view.Load().unline(ticket{k, reconcile.Request{NamespacedName: key}})
 	if o := k.memory.forget(key); o != nil {
 		k.unblock(o)
 		k.tracker.note(nil, o, nil, k.clock.Now())

@@ -23,6 +23,8 @@ import (
 type ledger struct {
 	Handlers map[string]time.Time `json:"handlers"`
 	Kinds    []string             `json:"kinds,omitempty"` // "kind.version.group"
+
+	unstored bool // it could not be written as it is
 }
 
 const ledgerKey = "ledger.json"
@@ -30,8 +32,10 @@ const ledgerKey = "ledger.json"
 // enterLedger reads the ledger, enters what is new and stores it. Without the
 // rights to do so there is only a warning, unless a handler depends on it.
 func (op *Operator) enterLedger(ctx context.Context, sets []*selection.Set) error {
+	op.ledgering.Lock()
+	defer op.ledgering.Unlock()
 	now := op.options.Clock.Now()
-	if l := op.ledger.Load(); l != nil && !l.clone().enter(sets, now) {
+	if l := op.ledger.Load(); l != nil && !l.unstored && !l.clone().enter(sets, now) {
 		return nil
 	}
 	l, err := op.syncLedger(ctx, func(l *ledger) { l.enter(sets, now) })
@@ -51,22 +55,46 @@ func (op *Operator) enterLedger(ctx context.Context, sets []*selection.Set) erro
 	}
 	op.options.Log.Info("The ledger cannot be kept: if a later release has no handlers for a kind any more, it won't release its finalizers by itself", "error", err.Error())
 	l = &ledger{Handlers: map[string]time.Time{}}
+	if before := op.ledger.Load(); before != nil {
+		l = before.clone()
+	}
 	l.enter(sets, now)
+	l.unstored = true // the next declaration tries again
 	op.ledger.Store(l)
 	return nil
 }
 
-// strike takes handlers off the ledger that are no more, and a kind that none
-// of them is left for.
-func (op *Operator) strike(ctx context.Context, gvk schema.GroupVersionKind, removal Removal) error {
-	l, err := op.syncLedger(ctx, func(l *ledger) {
-		for _, id := range removal.IDs {
-			delete(l.Handlers, id)
+// strike takes handlers off the ledger that are no more.
+func (op *Operator) strike(ctx context.Context, ids []string) error {
+	return op.changeLedger(ctx, func(l *ledger, now *declared) {
+		declared := map[string]bool{}
+		for _, set := range now.sets {
+			for _, h := range set.Handlers {
+				declared[h.Spec.ID] = true
+			}
 		}
-		if removal.All {
+		for _, id := range ids {
+			if !declared[id] {
+				delete(l.Handlers, id)
+			}
+		}
+	})
+}
+
+// strikeKind takes a kind off the ledger on which no finalizer is left.
+func (op *Operator) strikeKind(ctx context.Context, gvk schema.GroupVersionKind) error {
+	return op.changeLedger(ctx, func(l *ledger, now *declared) {
+		if !now.known()[gvk.GroupKind()] {
 			l.Kinds = slices.DeleteFunc(l.Kinds, func(name string) bool { return name == kindName(gvk) })
 		}
 	})
+}
+
+func (op *Operator) changeLedger(ctx context.Context, change func(*ledger, *declared)) error {
+	op.ledgering.Lock()
+	defer op.ledgering.Unlock()
+	now, _ := op.current()
+	l, err := op.syncLedger(ctx, func(l *ledger) { change(l, now) })
 	if err == nil {
 		op.ledger.Store(l)
 	}

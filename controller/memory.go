@@ -20,6 +20,8 @@ import (
 type memory struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*object
+	// lives are objects to be read from the server: the cache may not have them.
+	lives map[types.NamespacedName]bool
 	// completions are still to be looked at.
 	completions map[types.NamespacedName]completions
 }
@@ -73,6 +75,7 @@ type run struct {
 	payload any            // nil: none
 	patch   map[string]any // merge patch that the handler asked for; nil: none
 	before  string         // the digest that the handler saw, before its own patch
+	word    string         // by which somebody else told the outcome; empty: nobody did
 }
 
 func newMemory() *memory { return &memory{objects: map[types.NamespacedName]*object{}} }
@@ -105,14 +108,37 @@ func (m *memory) forget(key types.NamespacedName) *object {
 	return o
 }
 
+// known lists the names of all objects of which anything is known.
+func (m *memory) known() []types.NamespacedName {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.objects))
+}
+
 // forgetAll drops what is known of all objects, with all that is counted.
 func (k *kind) forgetAll() {
-	k.memory.mu.Lock()
-	keys := slices.Collect(maps.Keys(k.memory.objects))
-	k.memory.mu.Unlock()
-	for _, key := range keys {
+	for _, key := range k.known() {
 		k.forget(key)
 	}
+}
+
+// readLive has the next pass over an object read it from the server where the
+// cache has it not.
+func (m *memory) readLive(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lives == nil {
+		m.lives = map[types.NamespacedName]bool{}
+	}
+	m.lives[key] = true
+}
+
+func (m *memory) takeLive(key types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	live := m.lives[key]
+	delete(m.lives, key)
+	return live
 }
 
 // wroteVersion notes an own write.

@@ -39,6 +39,7 @@ type Operator struct {
 	gates      gates
 	fleet      fleet
 	tracker    *tracker
+	ledgering  sync.Mutex // held while the ledger is changed
 	ledger     atomic.Pointer[ledger]
 	sent       sent
 

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,10 +33,10 @@ const (
 
 // progress tells how far a removal has come.
 type progress struct {
-	duty duty // whose removal
-	left int
-	done bool
-	err  error
+	removal Removal
+	left    int
+	done    bool
+	err     error
 }
 
 // note takes in how far a removal has come.
@@ -44,6 +44,13 @@ func (r *running) note(p progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cleaned = p
+}
+
+// trouble is what is in the way of the kind being watched or cleaned.
+func (r *running) trouble() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cleaned.err
 }
 
 // Cleaned tells how many objects of a kind are left that are not rid of what
@@ -57,11 +64,12 @@ func (op *Operator) Cleaned(gvk schema.GroupVersionKind) (left int, done bool, e
 	if r == nil || now == nil {
 		return 0, false, nil
 	}
+	want := now.duties()[gvk.GroupKind()].removal
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.cleaned
-	if want := now.duties()[gvk.GroupKind()]; p.duty.set == nil || want.set == nil || !p.duty.same(want) {
-		return 0, false, nil // not looked yet
+	if want.empty() || p.removal.serial < want.serial || want.All && !p.removal.All {
+		return 0, false, p.err // not looked yet
 	}
 	return p.left, p.done, p.err
 }
@@ -75,15 +83,19 @@ func (op *Operator) sweep(ctx context.Context, r *running, d duty, v *view) {
 		if !removing && d.set.Labels() == nil && d.set.Namespaces() == nil {
 			return // all is watched
 		}
+		late := r.passesBefore(v.serial) // they may still write what is to be removed
 		left, err := op.sweepOnce(ctx, r.kind, d, v)
+		left = max(left, late)
 		if err == nil && left == 0 && removing {
-			err = op.strike(ctx, r.gvk, d.removal)
+			err = op.strike(ctx, d.removal.IDs)
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		done := err == nil && left == 0
-		r.note(progress{duty: d, left: left, done: done, err: err})
+		if removing {
+			r.note(progress{removal: d.removal, left: left, done: done, err: err})
+		}
 		if left < before {
 			pause = cleanPause // it goes on
 		}
@@ -102,17 +114,14 @@ func (op *Operator) sweep(ctx context.Context, r *running, d duty, v *view) {
 		case err != nil:
 			op.options.Log.Error(err, "Objects cannot be cleaned of what is removed, will retry", "kind", r.gvk.Kind)
 		}
-		select {
-		case <-ctx.Done():
-		case <-op.options.Clock.After(pause):
-		}
+		op.pause(ctx, pause)
 		pause = min(2*pause, maxCleanPause)
 	}
 }
 
 // sweepOnce enqueues what is to be looked at, and returns how much that is.
 func (op *Operator) sweepOnce(ctx context.Context, k *kind, d duty, v *view) (left int, err error) {
-	err = op.eachOurs(ctx, k.gvk, func(m *metav1.PartialObjectMetadata) error {
+	err = op.eachOurs(ctx, k.gvk, d.removal.Namespaces, func(m *metav1.PartialObjectMetadata) error {
 		held := slices.Contains(m.Finalizers, op.prefix.Finalizer())
 		marked := !d.removal.empty() && op.carries(m, d.removal)
 		if !held && !marked {
@@ -126,7 +135,7 @@ func (op *Operator) sweepOnce(ctx context.Context, k *kind, d duty, v *view) (le
 		}
 		left++
 		if err := v.cached.Get(ctx, key, k.empty()); err != nil { // not watched
-			k.of(key, m.UID).held.Store(true)
+			k.readLive(key)
 		}
 		k.enqueue(reconcile.Request{NamespacedName: key})
 		return nil
@@ -155,52 +164,84 @@ func (p *pass) rid(marker storage.Marker) storage.Marker {
 	return marker.Without(p.removal.IDs)
 }
 
+// lateAfter is for how long an object may still come with a stamp that was
+// made for a handler which is no more: requests take up to a minute, and a
+// webhook apart hears of the end a little later.
+const lateAfter = 90 * time.Second
+
+// releaseLate takes our finalizer off the objects of a kind that no handler is
+// declared for any more, once no stamp can be under way, and forgets the kind.
+func (op *Operator) releaseLate(ctx context.Context, kind schema.GroupVersionKind) {
+	if op.pause(ctx, lateAfter) {
+		op.releaseKind(ctx, kind)
+	}
+}
+
 // releaseForgotten takes our finalizer off the objects of kinds that no
 // handler is registered for any more. What cannot be done now is tried again,
 // also at the next start.
 func (op *Operator) releaseForgotten(ctx context.Context, known map[schema.GroupKind]bool) {
-	var group errgroup.Group
+	var group sync.WaitGroup
 	for _, kind := range op.ledger.Load().forgotten(known) {
-		group.Go(func() error {
-			log := op.options.Log.WithValues("kind", kind.String())
-			pace := wait.Backoff{Duration: 5 * time.Second, Factor: 2, Steps: 7, Cap: 5 * time.Minute}
-			return pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
-				err := op.forget(ctx, kind)
-				if err != nil && ctx.Err() == nil {
-					log.Error(err, "Finalizers of a kind without handlers cannot be released, will retry: is the right to list and patch it still there?")
-				} else if err == nil {
-					log.Info("Released the finalizers of a kind without handlers")
-				}
-				return err == nil, nil
-			})
-		})
+		group.Go(func() { op.releaseKind(ctx, kind) })
 	}
-	_ = group.Wait() // it ends with ctx alone
+	group.Wait() // it ends with ctx alone
+}
+
+// errDeclared: a kind that was to be forgotten is declared again.
+var errDeclared = errors.New("a handler is declared for the kind")
+
+func (op *Operator) releaseKind(ctx context.Context, kind schema.GroupVersionKind) {
+	log := op.options.Log.WithValues("kind", kind.String())
+	pace := wait.Backoff{Duration: 5 * time.Second, Factor: 2, Steps: 7, Cap: 5 * time.Minute}
+	_ = pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) { // it ends with ctx
+		err := op.forget(ctx, kind)
+		switch {
+		case errors.Is(err, errDeclared), ctx.Err() != nil:
+			return true, nil
+		case err != nil:
+			log.Error(err, "Finalizers of a kind without handlers cannot be released, will retry: is the right to list and patch it still there?")
+		default:
+			log.V(1).Info("Released the finalizers of a kind without handlers")
+		}
+		return err == nil, nil
+	})
 }
 
 // forget releases the objects of a kind, and strikes it off the ledger.
 func (op *Operator) forget(ctx context.Context, kind schema.GroupVersionKind) error {
-	now, _ := op.current()
-	if now.known()[kind.GroupKind()] {
-		return nil // declared in the meantime
-	}
-	if now.keepAll {
-		return errors.New("the API server does not tell at present whether handlers are declared for it")
+	if err := op.forgettable(kind); err != nil {
+		return err
 	}
 	if err := op.release(ctx, kind); err != nil && !meta.IsNoMatchError(err) { // no kind, no objects
 		return err
 	}
-	return op.strike(ctx, kind, Removal{All: true})
+	return op.strikeKind(ctx, kind)
+}
+
+// forgettable tells why a kind must not be forgotten.
+func (op *Operator) forgettable(kind schema.GroupVersionKind) error {
+	now, _ := op.current()
+	if now.known()[kind.GroupKind()] {
+		return errDeclared
+	}
+	if now.keepAll {
+		return errors.New("the API server does not tell at present whether handlers are declared for it")
+	}
+	return nil
 }
 
 // release runs a pass without handlers over every object that we hold.
 func (op *Operator) release(ctx context.Context, gvk schema.GroupVersionKind) error {
 	k := op.newKind(gvk)
-	k.view.Store(op.newView(k, &selection.Set{Kind: gvk}, Removal{}, op.client))
+	k.view.Store(op.newView(k, &selection.Set{Kind: gvk}, Removal{All: op.options.Declared}, op.client))
 	left := 0
-	err := op.eachOurs(ctx, gvk, func(m *metav1.PartialObjectMetadata) error {
-		if !slices.Contains(m.Finalizers, op.prefix.Finalizer()) {
+	err := op.eachOurs(ctx, gvk, nil, func(m *metav1.PartialObjectMetadata) error {
+		if !op.options.Declared && !slices.Contains(m.Finalizers, op.prefix.Finalizer()) {
 			return nil
+		}
+		if err := op.forgettable(gvk); err != nil {
+			return err
 		}
 		result, err := k.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 		if err != nil || result.RequeueAfter > 0 {
@@ -214,12 +255,25 @@ func (op *Operator) release(ctx context.Context, gvk schema.GroupVersionKind) er
 	return err
 }
 
-// eachOurs calls f for every object of the kind that carries anything of ours.
-func (op *Operator) eachOurs(ctx context.Context, kind schema.GroupVersionKind, f func(*metav1.PartialObjectMetadata) error) error {
+// eachOurs calls f for every object of the kind that carries anything of ours,
+// in some namespaces or, where none is named, in all.
+func (op *Operator) eachOurs(ctx context.Context, kind schema.GroupVersionKind, namespaces []string, f func(*metav1.PartialObjectMetadata) error) error {
+	if len(namespaces) == 0 {
+		return op.eachOursIn(ctx, kind, metav1.NamespaceAll, f)
+	}
+	for _, namespace := range namespaces {
+		if err := op.eachOursIn(ctx, kind, namespace, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (op *Operator) eachOursIn(ctx context.Context, kind schema.GroupVersionKind, namespace string, f func(*metav1.PartialObjectMetadata) error) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	for {
-		if err := op.client.List(ctx, list, client.Limit(sweepPage), client.Continue(list.Continue)); err != nil {
+		if err := op.client.List(ctx, list, client.InNamespace(namespace), client.Limit(sweepPage), client.Continue(list.Continue)); err != nil {
 			return err
 		}
 		for i := range list.Items {

@@ -1,10 +1,13 @@
 package controller
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller/plan"
@@ -32,11 +35,15 @@ type Removal struct {
 	IDs []string
 	// All tells that no handler of the kind is left at all.
 	All bool
+	// Namespaces are where the handlers were; nil: everywhere.
+	Namespaces []string
+
+	serial int64 // greater than that of any removal before whose IDs or extent were less
 }
 
-// covers tells whether objects that are rid of r are rid of other.
-func (r Removal) covers(other Removal) bool {
-	return (r.All || !other.All) && !slices.ContainsFunc(other.IDs, func(id string) bool { return !slices.Contains(r.IDs, id) })
+// same tells whether nothing else is to be removed.
+func (r Removal) same(other Removal) bool {
+	return r.All == other.All && r.serial == other.serial && slices.Equal(r.IDs, other.IDs) && slices.Equal(r.Namespaces, other.Namespaces)
 }
 
 func (r Removal) empty() bool { return len(r.IDs) == 0 && !r.All }
@@ -45,7 +52,7 @@ var serials atomic.Int64
 
 // newView makes the view of a kind by what is declared.
 func (op *Operator) newView(k *kind, set *selection.Set, removal Removal, cached client.Reader) *view {
-	v := &view{serial: serials.Add(1), set: set, removal: removal, cached: cached}
+	v := &view{serial: serials.Add(1), set: set, removal: removal, cached: within(set, cached)}
 	before := k.view.Load()
 	for _, h := range set.Handlers {
 		v.ids = append(v.ids, h.Spec.ID)
@@ -57,10 +64,11 @@ func (op *Operator) newView(k *kind, set *selection.Set, removal Removal, cached
 		if own == nil {
 			own = newLimiter(limit, enqueue)
 		}
+		own.join(k)
 		own.resize(func() int { return limit })
 		p := places{own}
 		if h.Gate != nil {
-			p = append(p, op.gates.of(h.Gate))
+			p = append(p, op.gates.of(h.Gate, k))
 		}
 		v.places = append(v.places, p)
 	}
@@ -129,6 +137,16 @@ func (v *view) limiter(id string) *limiter {
 	return nil
 }
 
+// unline takes an object out of all lines.
+func (v *view) unline(t ticket) {
+	if v == nil {
+		return
+	}
+	for _, l := range v.lines {
+		l.forget(t)
+	}
+}
+
 func (v *view) handler(id string) *selection.Handler {
 	for _, h := range v.set.Handlers {
 		if h.Spec.ID == id {
@@ -136,6 +154,35 @@ func (v *view) handler(id string) *selection.Handler {
 		}
 	}
 	return nil
+}
+
+// watches tells whether objects of a namespace may be in the view's cache.
+func (v *view) watches(namespace string) bool {
+	only := v.set.Namespaces()
+	return only == nil || slices.Contains(only, namespace)
+}
+
+// within returns the reader of what a set can select. To a cache of some
+// namespaces, one that it doesn't know is an error; here nothing is in it.
+func within(set *selection.Set, cached client.Reader) client.Reader {
+	if only := set.Namespaces(); only != nil {
+		return &namespaced{Reader: cached, only: only, resource: schema.GroupResource{Group: set.Kind.Group, Resource: set.Kind.Kind}}
+	}
+	return cached
+}
+
+type namespaced struct {
+	client.Reader
+	only     []string
+	resource schema.GroupResource
+}
+
+// Get implements client.Reader.
+func (n *namespaced) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if !slices.Contains(n.only, key.Namespace) {
+		return apierrors.NewNotFound(n.resource, key.Name)
+	}
+	return n.Reader.Get(ctx, key, object, options...)
 }
 
 func enqueue(t ticket) { t.kind.enqueue(t.key) }

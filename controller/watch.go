@@ -148,7 +148,7 @@ func (op *Operator) awaitKind(ctx context.Context, r *running) (waited bool, err
 		}
 		if e != nil {
 			d, _ := r.todo()
-			r.note(progress{duty: d, done: meta.IsNoMatchError(e), err: e}) // no kind, no objects
+			r.note(progress{removal: d.removal, done: meta.IsNoMatchError(e), err: e}) // no kind, no objects
 			if !waited {
 				waited = true
 				op.options.Log.Info("Waiting for the kind to be served: is its CRD installed?", "kind", r.gvk.String(), "error", e.Error())

@@ -170,11 +170,17 @@ func (all *verdicts) declare() {
 			handled[v.resource.kind.GroupKind()] = true
 		}
 	}
+	everywhere := map[schema.GroupVersionKind]bool{}
 	for _, v := range all.sets {
 		if v.resource == nil || len(v.removing) == 0 {
 			continue
 		}
 		removal := all.declaration.Removals[v.resource.kind]
+		if namespace := v.set.GetNamespace(); namespace == "" {
+			everywhere[v.resource.kind], removal.Namespaces = true, nil
+		} else if !everywhere[v.resource.kind] && !slices.Contains(removal.Namespaces, namespace) {
+			removal.Namespaces = append(removal.Namespaces, namespace)
+		}
 		for _, id := range v.removing {
 			removal.IDs = append(removal.IDs, v1alpha1.HandlerID(v.set, id))
 		}

@@ -48,9 +48,12 @@ func TestHandlersAreAddedEditedAndRemovedWhileTheSetRuns(t *testing.T) {
 	if !slices.Equal(calls, want) {
 		t.Errorf("calls %q, want %q", calls, want)
 	}
-	if m := b.marker(o); !m.Names("life/one") || m.Names("life/two") {
-		t.Errorf("at the end: %+v", m)
-	}
+	b.eventually(func() error {
+		if m := b.marker(o); !m.Names("life/one") || m.Names("life/two") {
+			return fmt.Errorf("at the end: %+v", m)
+		}
+		return nil
+	})
 	b.awaitReady(s)
 }
 

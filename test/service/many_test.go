@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/storage"
+	"github.com/dogear-dev/dogear/test/rig"
 )
 
 // configMaps creates n of them.
@@ -94,6 +95,10 @@ func TestTwoHundredSets(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	e := b.endpoint("hook", nil)
+	before, err := b.cp.Requests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	declared := make([]*v1alpha1.ClusterHandlerSet, sets)
 	spec := func(i, revision int) string {
 		match := fmt.Sprintf("{labelSelector: {matchLabels: {number: 'n%d'}}}", i)
@@ -112,6 +117,14 @@ func TestTwoHundredSets(t *testing.T) {
 		b.awaitReady(s)
 	}
 	t.Log("all are ready")
+	now, err := b.cp.Requests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := now.Sub(before).Count(rig.Match{Verb: "PATCH", Group: "dogear.dev"})
+	if written > 6*sets {
+		t.Errorf("%d writes of %d sets", written, sets)
+	}
 	all := b.configMaps(sets, func(i int) map[string]string {
 		return map[string]string{"many": "yes", "number": fmt.Sprintf("n%d", i)}
 	})

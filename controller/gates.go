@@ -1,47 +1,54 @@
 package controller
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/dogear-dev/dogear/controller/handler"
-	"github.com/dogear-dev/dogear/controller/selection"
 )
 
 // gates are the limiters of gates, which handlers of several kinds may share.
+// One is kept while the view of any kind has it.
 type gates struct {
 	mu  sync.Mutex
-	all map[handler.Gate]*limiter
+	all map[handler.Gate]minded
 }
 
-// of returns the limiter of a gate.
-func (g *gates) of(gate handler.Gate) *limiter {
+// minded is the limiter of a gate.
+type minded struct {
+	*limiter
+	cancel func() // stops minding the gate
+}
+
+// of returns the limiter of a gate for the objects of a kind.
+func (g *gates) of(gate handler.Gate, k *kind) *limiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l, ok := g.all[gate]
+	m, ok := g.all[gate]
 	if !ok {
 		if g.all == nil {
-			g.all = map[handler.Gate]*limiter{}
+			g.all = map[handler.Gate]minded{}
 		}
-		l = newLimiter(0, enqueue)
-		g.all[gate] = l
-		gate.OnChange(func() { l.resize(gate.Capacity) })
+		l := newLimiter(0, enqueue)
+		m = minded{l, gate.OnChange(func() { l.resize(gate.Capacity) })}
+		g.all[gate] = m
 		l.resize(gate.Capacity)
 	}
-	return l
+	m.join(k)
+	return m.limiter
 }
 
-// keep forgets the gates that no handler has any more.
-func (g *gates) keep(sets []*selection.Set) {
-	used := map[handler.Gate]bool{}
-	for _, set := range sets {
-		for _, h := range set.Handlers {
-			used[h.Gate] = true
-		}
-	}
+// leave takes the objects of a kind away from all gates but those whose
+// limiters it still has, and forgets the gates that no kind has any more.
+func (g *gates) leave(k *kind, still []*limiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for gate := range g.all {
-		if !used[gate] {
+	for gate, m := range g.all {
+		if slices.Contains(still, m.limiter) {
+			continue
+		}
+		if used := m.leave(k); !used {
+			m.cancel()
 			delete(g.all, gate)
 		}
 	}

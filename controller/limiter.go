@@ -1,7 +1,8 @@
 package controller
 
 import (
-	"slices"
+	"container/list"
+	"maps"
 	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -20,9 +21,10 @@ type ticket struct {
 type limiter struct {
 	mu       sync.Mutex
 	capacity int
-	free     int // negative: more run than may now
-	waiting  []ticket
-	queued   map[ticket]bool // those in waiting
+	free     int            // negative: more run than may now
+	users    map[*kind]bool // whose objects may stand in line
+	waiting  *list.List     // of tickets
+	queued   map[ticket]*list.Element
 	reserved map[ticket]bool // have a place and are enqueued
 	active   map[ticket]int  // workers that look at them
 	enqueue  func(ticket)
@@ -30,8 +32,51 @@ type limiter struct {
 
 func newLimiter(capacity int, enqueue func(ticket)) *limiter {
 	return &limiter{
-		capacity: capacity, free: capacity, enqueue: enqueue,
-		queued: map[ticket]bool{}, reserved: map[ticket]bool{}, active: map[ticket]int{},
+		capacity: capacity, free: capacity, enqueue: enqueue, users: map[*kind]bool{},
+		waiting: list.New(), queued: map[ticket]*list.Element{}, reserved: map[ticket]bool{}, active: map[ticket]int{},
+	}
+}
+
+// join lets objects of a kind stand in line.
+func (l *limiter) join(k *kind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.users[k] = true
+}
+
+// leave takes all objects of a kind out of the line, and has others take the
+// places that they didn't take yet: nobody looks at them here any more, but for
+// passes that began before. It tells whether other kinds are left.
+func (l *limiter) leave(k *kind) (used bool) {
+	l.mu.Lock()
+	delete(l.users, k)
+	used = len(l.users) > 0
+	for t := range l.queued {
+		if t.kind == k {
+			l.drop(t)
+		}
+	}
+	maps.DeleteFunc(l.reserved, func(t ticket, _ bool) bool {
+		if t.kind == k {
+			l.free++
+		}
+		return t.kind == k
+	})
+	l.handOut()
+	return used
+}
+
+// forget takes an object out of the line that is no more.
+func (l *limiter) forget(t ticket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(t)
+}
+
+func (l *limiter) drop(t ticket) {
+	if e := l.queued[t]; e != nil {
+		l.waiting.Remove(e)
+		delete(l.queued, t)
 	}
 }
 
@@ -76,9 +121,8 @@ func (l *limiter) acquire(t ticket) bool {
 	case l.free > 0:
 		l.free--
 		return true
-	case !l.queued[t]:
-		l.queued[t] = true
-		l.waiting = append(l.waiting, t)
+	case l.queued[t] == nil && l.users[t.kind]:
+		l.queued[t] = l.waiting.PushBack(t)
 	}
 	return false
 }
@@ -94,15 +138,14 @@ func (l *limiter) release() {
 // looks at could not take its place before that ends, which may take long.
 func (l *limiter) handOut() {
 	var next []ticket
-	for i := 0; i < len(l.waiting) && l.free > 0; {
-		t := l.waiting[i]
+	for e := l.waiting.Front(); e != nil && l.free > 0; {
+		t := e.Value.(ticket)
+		e = e.Next()
 		if l.active[t] > 0 {
-			i++
 			continue
 		}
 		l.free--
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-		delete(l.queued, t)
+		l.drop(t)
 		l.reserved[t] = true
 		next = append(next, t)
 	}

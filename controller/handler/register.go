@@ -51,8 +51,9 @@ type RawRequest struct {
 type Gate interface {
 	// Capacity is how many may run now; 0: none.
 	Capacity() int
-	// OnChange has f called, from anywhere, after each change of Capacity.
-	OnChange(f func())
+	// OnChange has f called, from anywhere, after each change of Capacity, until
+	// cancel is called; a call that is under way then may still come.
+	OnChange(f func()) (cancel func())
 }
 
 // RegisterOption adds to a registration what depends on the object's type.

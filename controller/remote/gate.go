@@ -3,7 +3,9 @@ package remote
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +37,7 @@ type Gate struct {
 	inFlight int
 	retryAt  time.Time     // while open
 	moved    chan struct{} // closed when a place may be free; nil: nobody waits
-	watchers []func()
+	watchers map[*func()]bool
 }
 
 // NewGate returns a gate that lets calls through.
@@ -86,18 +88,26 @@ func (g *Gate) concurrency() int {
 }
 
 // OnChange has f called after each change of Capacity, from any goroutine and
-// with no lock held.
-func (g *Gate) OnChange(f func()) {
+// with no lock held, until cancel is called.
+func (g *Gate) OnChange(f func()) (cancel func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.watchers = append(g.watchers, f)
+	if g.watchers == nil {
+		g.watchers = map[*func()]bool{}
+	}
+	g.watchers[&f] = true
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.watchers, &f)
+	}
 }
 
 // notifyAndUnlock ends a change: capacity was before it.
 func (g *Gate) notifyAndUnlock(before int) {
-	var watchers []func()
+	var watchers []*func()
 	if g.capacity() != before {
-		watchers = g.watchers[:len(g.watchers):len(g.watchers)]
+		watchers = slices.Collect(maps.Keys(g.watchers))
 	}
 	if g.moved != nil {
 		close(g.moved)
@@ -105,7 +115,7 @@ func (g *Gate) notifyAndUnlock(before int) {
 	}
 	g.mu.Unlock()
 	for _, f := range watchers {
-		f()
+		(*f)()
 	}
 }
 

@@ -266,3 +266,18 @@ func TestLimitsCanChange(t *testing.T) {
 		t.Errorf("told of %v: want [4 1]", got)
 	}
 }
+
+// TestAGateTellsNobodyWhoHasCancelled: it outlives those that mind it.
+func TestAGateTellsNobodyWhoHasCancelled(t *testing.T) {
+	t.Parallel()
+	g, _, seen := gateOf(t, Limits{Concurrency: 2})
+	calls := 0
+	cancel := g.OnChange(func() { calls++ })
+	g.SetLimits(Limits{Concurrency: 3})
+	cancel()
+	cancel()
+	g.SetLimits(Limits{Concurrency: 4})
+	if got := seen(); calls != 1 || len(got) != 2 || len(g.watchers) != 1 {
+		t.Errorf("%d calls, want 1; the other was told %v; %d watchers", calls, got, len(g.watchers))
+	}
+}

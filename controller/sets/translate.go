@@ -110,7 +110,7 @@ type shutGate struct{ _ byte }
 func (*shutGate) Capacity() int { return 0 }
 
 // OnChange implements handler.Gate.
-func (*shutGate) OnChange(func()) {}
+func (*shutGate) OnChange(func()) (cancel func()) { return func() {} }
 
 // placeholders stand for the handlers of a set that cannot be used at present:
 // they hold what the handlers hold, and never run.

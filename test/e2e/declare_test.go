@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -170,7 +171,7 @@ func TestARemovedDeleteHandlerHoldsNothing(t *testing.T) {
 type turnstile struct {
 	mu       sync.Mutex
 	capacity int
-	changed  []func()
+	changed  map[*func()]bool
 }
 
 func (g *turnstile) Capacity() int {
@@ -179,19 +180,27 @@ func (g *turnstile) Capacity() int {
 	return g.capacity
 }
 
-func (g *turnstile) OnChange(f func()) {
+func (g *turnstile) OnChange(f func()) (cancel func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.changed = append(g.changed, f)
+	if g.changed == nil {
+		g.changed = map[*func()]bool{}
+	}
+	g.changed[&f] = true
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.changed, &f)
+	}
 }
 
 func (g *turnstile) set(n int) {
 	g.mu.Lock()
 	g.capacity = n
-	changed := slices.Clone(g.changed)
+	changed := slices.Collect(maps.Keys(g.changed))
 	g.mu.Unlock()
 	for _, f := range changed {
-		f()
+		(*f)()
 	}
 }
 

@@ -93,7 +93,8 @@ func (p *pass) attempt(ctx context.Context, h *selection.Handler, due plan.Due) 
 		}
 		return errStopping
 	}
-	return p.take(h, due, outcome, request.Patch)
+	p.take(h, due, outcome, request.Patch, "")
+	return nil
 }
 
 // claim writes that an attempt begins, and with it all that has finished.
@@ -186,13 +187,14 @@ func (p *pass) flush(ctx context.Context) {
 	}
 }
 
-// take adds an outcome to what is known of the object.
-func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch *handler.Patch) error {
+// take adds an outcome to what is known of the object. word is that by which
+// somebody else told it; empty: the handler has run.
+func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch *handler.Patch, word string) {
 	merge, err := patch.MergePatch()
 	if err != nil {
 		o = handler.BadPatch(o, err)
 	}
-	r := run{id: h.Spec.ID, due: due, at: p.clock.Now(), chance: p.chance(), payload: o.Payload, patch: merge, before: due.Digest}
+	r := run{id: h.Spec.ID, due: due, at: p.clock.Now(), chance: p.chance(), payload: o.Payload, patch: merge, before: due.Digest, word: word}
 	r.outcome = planOutcome(o)
 	if merge != nil {
 		before := p.now
@@ -219,7 +221,6 @@ func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch
 	}
 	handlerRuns.WithLabelValues(r.id, string(state)).Inc()
 	p.tell(r, record)
-	return nil
 }
 
 // tell posts the events that an outcome is worth.

@@ -52,14 +52,14 @@ func (p *pass) run(ctx context.Context) (time.Duration, error) {
 		again, err := p.once(ctx)
 		switch {
 		case errors.Is(err, errGone):
-			p.forget(p.key.NamespacedName)
+			p.gone()
 			return 0, nil
 		case !errors.Is(err, errAgain):
 			return again, err
 		}
 		version := p.seen.GetResourceVersion()
 		if err := p.reread(ctx); errors.Is(err, errGone) {
-			p.forget(p.key.NamespacedName)
+			p.gone()
 			return 0, nil
 		} else if err != nil {
 			return 0, err
@@ -239,6 +239,7 @@ func (p *pass) settleAttempt(found storage.Marker) {
 // unreadable: the object carries what this release must leave alone, or a
 // predicate panics.
 func (p *pass) unreadable(err error) (time.Duration, error) {
+	p.takeCompletions(p.key.NamespacedName).answer(ErrUnwritten)
 	p.reportOnce(p.seen, "unreadable", warning, ReasonBlocked, "%v", err)
 	return p.block(p.mem), nil
 }

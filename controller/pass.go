@@ -31,8 +31,7 @@ type pass struct {
 	now     *unstructured.Unstructured // seen, with the patches of handlers applied
 	in      plan.Input                 // now, with all outcomes known here
 
-	ran     map[int]bool // handlers that ran in this pass
-	ridding bool         // something is to be removed that handlers left which are no more
+	ran map[int]bool // handlers that ran in this pass
 }
 
 // Errors that end a pass without being faults of it.
@@ -98,8 +97,8 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	p.in.Now = p.time()
 	d = plan.Decide(p.in)
 	p.tracker.note(p.tracked, p.mem, p.standings(d.States), p.in.Now)
-	if skipped > 0 && skipped == len(p.ran) && len(p.mem.unwritten) == 0 && d.Finalizer == plan.Keep && !p.ridding {
-		return p.until(d), nil // all that would be written is that it waits
+	if skipped > 0 && skipped == len(p.ran) && p.onlyWaits(d) {
+		return p.until(d), nil
 	}
 	if werr := p.write(ctx, d.Marker, d.Finalizer); werr != nil {
 		return p.unwritable(werr)
@@ -115,6 +114,14 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 		return time.Nanosecond, nil // a patch made handlers due that have run already
 	}
 	return p.until(d), nil
+}
+
+// onlyWaits tells whether all that would be written is the word for people that
+// handlers wait. That isn't worth a write where many do. All else is: what is
+// adopted, removed or restored must not be missed because a gate is closed.
+func (p *pass) onlyWaits(d plan.Decision) bool {
+	d.Marker.State = p.found.State
+	return len(p.mem.unwritten) == 0 && p.mem.refused == 0 && d.Finalizer == plan.Keep && d.Marker.Equal(p.found)
 }
 
 // until is for how long to wait for what is decided; zero: it is for events.
@@ -144,15 +151,13 @@ func (p *pass) look() error {
 	}
 	p.found, p.basis, p.now = found, p.seen.GetAnnotations(), p.seen
 	marker := plan.Recall(p.mem.known, trusted, identity)
+	p.mem.unwritten = slices.DeleteFunc(p.mem.unwritten, func(r run) bool { return p.handler(r.id) == nil })
 	for i := range p.mem.unwritten {
 		if patch := p.mem.unwritten[i].patch; patch != nil {
 			p.now = merged(p.now, patch)
 		}
 	}
-	p.mem.unwritten = slices.DeleteFunc(p.mem.unwritten, func(r run) bool { return p.handler(r.id) == nil })
-	rid := p.rid(marker)
-	p.ridding = !rid.Equal(marker)
-	return p.decideOn(rid)
+	return p.decideOn(p.rid(marker))
 }
 
 // decideOn makes the input of the decision of a marker and the outcomes that

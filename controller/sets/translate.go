@@ -113,17 +113,22 @@ func (*shutGate) Capacity() int { return 0 }
 func (*shutGate) OnChange(func()) (cancel func()) { return func() {} }
 
 // placeholders stand for the handlers of a set that cannot be used at present:
-// they hold what the handlers hold, and never run.
+// they hold what the handlers hold, and never run. No more is watched and sent
+// to admission for them than for the handlers, as far as that is known.
 func (s *Service) placeholders(v *verdict) (out []handler.Registration) {
 	if v.resource == nil {
 		return nil
+	}
+	selector, err := labelsOf(v.set.Declared())
+	if err != nil {
+		selector = "" // the set is refused for it already
 	}
 	for _, status := range v.set.Observed().Handlers {
 		if slices.Contains(v.removing, status.ID) {
 			continue
 		}
 		id := v1alpha1.HandlerID(v.set, status.ID)
-		spec := handler.Spec{ID: id, Kind: v.resource.kind, Timeout: -1, Status: handler.StatusTarget{Target: handler.Annotation}}
+		spec := handler.Spec{ID: id, Kind: v.resource.kind, Timeout: -1, Labels: selector, Status: handler.StatusTarget{Target: handler.Annotation}}
 		if namespace := v.set.GetNamespace(); namespace != "" {
 			spec.Namespaces = []string{namespace}
 		}
@@ -166,12 +171,9 @@ func (s *Service) match(set v1alpha1.AnySet) (*match, error) {
 	if declared == nil {
 		return m, nil
 	}
-	if declared.LabelSelector != nil {
-		selector, err := metav1.LabelSelectorAsSelector(declared.LabelSelector)
-		if err != nil {
-			return nil, fmt.Errorf("match.labelSelector: %w", err)
-		}
-		m.spec.Labels = selector.String()
+	var err error
+	if m.spec.Labels, err = labelsOf(set.Declared()); err != nil {
+		return nil, err
 	}
 	for _, a := range declared.Annotations {
 		if m.spec.Annotations == nil {
@@ -201,6 +203,18 @@ func (s *Service) match(set v1alpha1.AnySet) (*match, error) {
 		m.inNamespace = func(name string) (bool, error) { return s.namespaceMatches(name, selector) }
 	}
 	return m, nil
+}
+
+// labelsOf is the label selector of a set; empty: all.
+func labelsOf(spec *v1alpha1.HandlerSetSpec) (string, error) {
+	if spec.Match == nil || spec.Match.LabelSelector == nil {
+		return "", nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(spec.Match.LabelSelector)
+	if err != nil {
+		return "", fmt.Errorf("match.labelSelector: %w", err)
+	}
+	return selector.String(), nil
 }
 
 // registration is one with what selects objects filled in.

@@ -173,8 +173,8 @@ func (op *Operator) Wake(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// Awaited tells what of the handlers for a kind whose IDs begin with prefix is
-// not in force yet, in this process; empty: all is.
+// Awaited tells what of the handlers for a kind that prefix stands for, as for
+// Counts, is not in force yet, in this process; empty: all is.
 func (op *Operator) Awaited(gvk schema.GroupVersionKind, prefix string) string {
 	now, _ := op.current()
 	if now == nil {
@@ -205,10 +205,11 @@ func (op *Operator) Awaited(gvk schema.GroupVersionKind, prefix string) string {
 	return ""
 }
 
-// group lists the handlers of a set whose IDs begin with prefix.
+// group lists the handlers of a set whose IDs begin with prefix, which ends in
+// a slash, and have no further slash.
 func group(set *selection.Set, prefix string) (of []*selection.Handler) {
 	for _, h := range set.Handlers {
-		if strings.HasPrefix(h.Spec.ID, prefix) {
+		if h.Spec.ID[:strings.LastIndexByte(h.Spec.ID, '/')+1] == prefix {
 			of = append(of, h)
 		}
 	}

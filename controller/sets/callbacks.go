@@ -21,7 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
@@ -54,7 +53,7 @@ const (
 )
 
 // newCallbacks returns nil where the settings want none.
-func (s *Service) newCallbacks(*rest.Config) (*callbacks, error) {
+func (s *Service) newCallbacks() (*callbacks, error) {
 	settings := s.settings.Callback
 	if !settings.Enabled() || !s.controls() {
 		return nil, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,6 +39,9 @@ type verdict struct {
 	// unserved tells that the API server says that there is no such resource,
 	// in whatever version.
 	unserved bool
+	// decides tells that the set may decide for others, too, which version of
+	// the resource counts.
+	decides bool
 	// usable tells that the set is declared as it says.
 	usable bool
 	// stalled tells that only a person can mend what is wrong.
@@ -49,6 +51,9 @@ type verdict struct {
 	registrations []handler.Registration
 	// removing are the IDs of handlers that the set no longer has.
 	removing []string
+	// undeclared is why the engine has not taken what the sets say, this one
+	// among them.
+	undeclared error
 }
 
 func (v *verdict) find(condition string, status metav1.ConditionStatus, reason, message string, args ...any) {
@@ -106,10 +111,13 @@ func (s *Service) declare(ctx context.Context) {
 	if !now.declared {
 		if err := s.op.Declare(now.declaration); err != nil {
 			s.log.Error(err, "The sets cannot be declared: what was declared before stays in force")
+			for _, v := range now.sets {
+				v.undeclared = err
+			}
 		} else {
 			now.declared = true
+			s.endpoints.keep(now.sets)
 		}
-		s.endpoints.keep(now.sets)
 	}
 	s.judged.Store(now)
 	poke(s.synced)
@@ -120,39 +128,20 @@ func (s *Service) judge(ctx context.Context, all []v1alpha1.AnySet) *verdicts {
 	for _, set := range all {
 		v := &verdict{set: set, removing: removing(set)}
 		s.judgeResource(ctx, v)
+		s.judgeSet(ctx, v)
 		out.sets = append(out.sets, v)
 	}
-	versions := out.versions()
-	owners := map[string]string{} // of places in .status
+	out.agree()
+	owners := places{}
 	for _, v := range out.sets {
-		s.judgeSet(ctx, v, versions)
-		s.sharedPlaces(v, owners)
+		if !v.usable && v.set.GetDeletionTimestamp() == nil {
+			v.registrations = s.placeholders(v)
+		}
+		owners.judge(v)
 		out.declaration.Registrations = append(out.declaration.Registrations, v.registrations...)
 	}
 	out.declare()
 	return out
-}
-
-// versions finds the set whose version of a resource counts for all that name
-// it, as the objects are the same in all versions: the first that can be used.
-func (all *verdicts) versions() map[schema.GroupResource]*verdict {
-	counts := map[schema.GroupResource]*verdict{}
-	for _, v := range all.sets {
-		name := v.set.Declared().Resource.GroupResource()
-		if first := counts[name]; v.resource != nil && (first == nil || v.outranks(first)) {
-			counts[name] = v
-		}
-	}
-	return counts
-}
-
-// outranks tells whether the version of v goes before that of an earlier set.
-func (v *verdict) outranks(earlier *verdict) bool {
-	stays := v.set.GetDeletionTimestamp() == nil
-	if stays != (earlier.set.GetDeletionTimestamp() == nil) {
-		return stays
-	}
-	return v.served && !earlier.served
 }
 
 // declare adds to the declaration what objects have to be rid of, and what has
@@ -190,39 +179,31 @@ func (all *verdicts) declare() {
 }
 
 // judgeSet looks at one set whose resource was looked up.
-func (s *Service) judgeSet(ctx context.Context, v *verdict, versions map[schema.GroupResource]*verdict) {
-	first := versions[v.set.Declared().Resource.GroupResource()]
-	conflict := v.served && first.resource.kind != v.resource.kind
-	if v.resource != nil {
-		v.resource = first.resource
-	}
+func (s *Service) judgeSet(ctx context.Context, v *verdict) {
 	if v.set.GetDeletionTimestamp() != nil {
+		s.judgeRights(ctx, v) // the removal needs them
 		return
 	}
-	usable := s.judgeSpec(v) && v.served
-	v.defaults = usable && s.judgeDefaults(ctx, v)
+	valid := s.judgeSpec(v) && v.served
+	v.defaults = valid && s.judgeDefaults(ctx, v)
 	s.judgePlaces(ctx, v)
-	switch {
-	case conflict:
-		v.stalled, usable = true, false
-		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "VersionConflict", "%s names version %s of the same resource: use one version in all sets",
-			nameOf(first.set), first.resource.kind.Version)
-	case !s.judgePermission(ctx, v):
-		usable = false
+	permitted := s.judgePermission(ctx, v)
+	if !valid || permitted == metav1.ConditionFalse {
+		return
 	}
-	if usable {
-		registrations, err := s.registrations(v)
-		if err == nil {
-			err = s.op.Check(registrations)
-		}
-		if err == nil {
-			v.registrations, v.usable = registrations, true
-			return
-		}
+	registrations, err := s.registrations(v)
+	if err == nil {
+		err = s.op.Check(registrations)
+	}
+	if err != nil {
 		v.stalled = true
 		v.find(v1alpha1.ConditionReady, metav1.ConditionFalse, "Invalid", "%s", err)
+		return
 	}
-	v.registrations = s.placeholders(v)
+	v.decides = true // also while nobody says whether there are the rights
+	if permitted == metav1.ConditionTrue {
+		v.registrations, v.usable = registrations, true
+	}
 }
 
 // judgeResource finds out whether the API server serves the resource.
@@ -255,43 +236,53 @@ func (s *Service) judgeSpec(v *verdict) bool {
 
 // judgePermission finds out whether the settings allow what the set names, and
 // whether this process has the rights for it.
-func (s *Service) judgePermission(ctx context.Context, v *verdict) bool {
+func (s *Service) judgePermission(ctx context.Context, v *verdict) metav1.ConditionStatus {
 	spec := v.set.Declared()
 	if err := s.settings.PermitResource(spec.Resource.GroupResource(), v.set.GetNamespace() != ""); err != nil {
 		v.stalled = true
 		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "NotAllowed", "%s", err)
-		return false
+		return metav1.ConditionFalse
 	}
 	for i := range spec.Handlers {
 		if url := spec.Handlers[i].HTTP.URL; url != "" {
 			if err := s.settings.PermitURL(url); err != nil {
 				v.stalled = true
 				v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "URLNotAllowed", "handler %q: %s", spec.Handlers[i].ID, err)
-				return false
+				return metav1.ConditionFalse
 			}
 		}
 	}
 	if v.resource == nil {
-		return false
+		return metav1.ConditionFalse
 	}
 	if v.set.GetNamespace() != "" && !v.resource.namespaced {
 		v.stalled = true
 		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "NotNamespaced", "objects of %s are in no namespace: use a ClusterHandlerSet", v.resource.name.GroupResource())
-		return false
+		return metav1.ConditionFalse
 	}
-	if len(spec.Handlers) > 0 && s.controls() {
-		missing, err := s.rights.missing(ctx, v)
-		switch {
-		case err != nil:
-			v.find(v1alpha1.ConditionPermitted, metav1.ConditionUnknown, "ReviewFailed", "%s", err)
-			return false
-		case len(missing) > 0:
-			v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "RightsMissing", "%s", rightsMessage(v, missing))
-			return false
-		}
+	status := s.judgeRights(ctx, v)
+	if status == metav1.ConditionTrue {
+		v.find(v1alpha1.ConditionPermitted, metav1.ConditionTrue, "Permitted", "the settings and rights of this installation allow what the set names")
 	}
-	v.find(v1alpha1.ConditionPermitted, metav1.ConditionTrue, "Permitted", "the settings and rights of this installation allow what the set names")
-	return true
+	return status
+}
+
+// judgeRights finds out whether this process has the rights for the handlers
+// of a set and for the removal of those that it no longer has.
+func (s *Service) judgeRights(ctx context.Context, v *verdict) metav1.ConditionStatus {
+	if v.resource == nil || len(v.set.Declared().Handlers)+len(v.removing) == 0 || !s.controls() {
+		return metav1.ConditionTrue
+	}
+	missing, err := s.rights.missing(ctx, v)
+	switch {
+	case err != nil:
+		v.find(v1alpha1.ConditionPermitted, metav1.ConditionUnknown, "ReviewFailed", "%s", err)
+		return metav1.ConditionUnknown
+	case len(missing) > 0:
+		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, rightsMissing, "%s", rightsMessage(v, missing))
+		return metav1.ConditionFalse
+	}
+	return metav1.ConditionTrue
 }
 
 // removing lists the handlers that have to be removed from objects: those in
@@ -324,33 +315,6 @@ func known(set v1alpha1.AnySet, id string) bool {
 // listed tells whether the status has a handler.
 func listed(set v1alpha1.AnySet, id string) bool {
 	return slices.ContainsFunc(set.Observed().Handlers, func(h v1alpha1.HandlerStatus) bool { return h.ID == id })
-}
-
-// sharedPlaces says so where a handler writes to a place of .status that one
-// of an earlier set writes to.
-func (s *Service) sharedPlaces(v *verdict, owners map[string]string) {
-	if v.resource == nil {
-		return
-	}
-	var shared []string
-	for i := range v.set.Declared().Handlers {
-		h := &v.set.Declared().Handlers[i]
-		if h.Status.Place() == v1alpha1.TargetAnnotation {
-			continue
-		}
-		place := v.resource.kind.GroupKind().String() + " " + h.StatusPath()
-		if ns := v.set.GetNamespace(); ns != "" {
-			place += " " + ns
-		}
-		if owner, ok := owners[place]; ok {
-			shared = append(shared, fmt.Sprintf(".status.%s is also written to by %s", h.StatusPath(), owner))
-		} else {
-			owners[place] = nameOf(v.set)
-		}
-	}
-	if len(shared) > 0 {
-		v.find("StatusShared", metav1.ConditionTrue, "SamePath", "%s: the last to run replaces the other's payload; set status.path", strings.Join(shared, "; "))
-	}
 }
 
 func nameOf(set v1alpha1.AnySet) string {

@@ -17,6 +17,9 @@ import (
 // AggregateLabel on a ClusterRole gives its rules to Dogear's controller.
 const AggregateLabel = "dogear.dev/aggregate-to-controller"
 
+// rightsMissing is the reason of a condition that says which.
+const rightsMissing = "RightsMissing"
+
 // right is one to do something with a resource.
 type right struct {
 	group, resource, subresource, namespace string
@@ -43,8 +46,8 @@ const (
 	deniedTTL  = 4 * time.Second
 )
 
-// missing lists the rights that the handlers of a set need and this process
-// lacks.
+// missing lists the rights that the handlers of a set need, or their removal,
+// and this process lacks.
 func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err error) {
 	namespace := v.set.GetNamespace()
 	name := v.resource.name
@@ -52,7 +55,7 @@ func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err erro
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
 		needed = append(needed, right{name.Group, name.Resource, "", namespace, verb})
 	}
-	if v.resource.subresource && r.writesStatus(ctx, v) {
+	if deleted := v.set.GetDeletionTimestamp() != nil; !deleted && v.resource.subresource && r.writesStatus(ctx, v) {
 		needed = append(needed, right{name.Group, name.Resource, "status", namespace, "patch"})
 	}
 	for _, n := range needed {

@@ -159,7 +159,7 @@ func (s *Service) connect(ctx context.Context, m manager.Manager) error {
 	s.served = &served{discovery: d, clock: s.clock, changed: s.lookAgain}
 	s.schemas = &defaults.Schemas{Client: openapi.NewClientWithContext(d.RESTClient()), Clock: s.clock}
 	s.rights = &rights{client: s.client, clock: s.clock, keeps: s.op.KeepsStatus}
-	if s.callbacks, err = s.newCallbacks(m.GetConfig()); err != nil {
+	if s.callbacks, err = s.newCallbacks(); err != nil {
 		return err
 	}
 	if s.endpoints, err = s.newEndpoints(ctx, m.GetConfig()); err != nil {

@@ -25,12 +25,11 @@ import (
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 )
 
-const endpointPort = 8443
-
 // endpoint is one behind a Service of the test's namespace.
 type endpoint struct {
 	*bench
 	name   string
+	port   int
 	ca     []byte
 	server *httptest.Server
 
@@ -43,15 +42,23 @@ type endpoint struct {
 // endpoint serves a Service; answer makes the answers, nil says Succeeded.
 func (b *bench) endpoint(name string, answer func(*v1alpha1.HandlerReviewRequest) *v1alpha1.HandlerReviewResponse) *endpoint {
 	b.Helper()
+	_, text, err := net.SplitHostPort(freeAddress(b)) // which other programs may listen to everywhere
+	if err != nil {
+		b.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		b.Fatal(err)
+	}
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name, Labels: map[string]string{"endpoint": "yes"}},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: endpointPort}}},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: int32(port)}}},
 	}
 	if err := b.admin.Create(b.Context(), service); err != nil {
 		b.Fatal(err)
 	}
-	e := &endpoint{bench: b, name: name, answer: answer}
-	listener, err := net.Listen("tcp", net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(endpointPort)))
+	e := &endpoint{bench: b, name: name, port: port, answer: answer}
+	listener, err := net.Listen("tcp", net.JoinHostPort(service.Spec.ClusterIP, text))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -66,13 +73,13 @@ func (b *bench) endpoint(name string, answer func(*v1alpha1.HandlerReviewRequest
 // http is the endpoint in the words of a set.
 func (e *endpoint) http() string {
 	return fmt.Sprintf("{service: {namespace: %s, name: %s, port: %d, path: /hook}, caBundle: %s}",
-		e.namespace, e.name, endpointPort, e.bundle())
+		e.namespace, e.name, e.port, e.bundle())
 }
 
 // local is the endpoint in the words of a HandlerSet.
 func (e *endpoint) local() string {
 	return fmt.Sprintf("{service: {name: %s, port: %d, path: /hook}, caBundle: %s}",
-		e.name, endpointPort, e.bundle())
+		e.name, e.port, e.bundle())
 }
 
 // bundle is the endpoint's CA as a set has it.

@@ -37,15 +37,24 @@ type callbacks struct {
 	names     []string // by which endpoints call it
 	offer     remote.Callbacks
 
-	mu   sync.Mutex
-	keys [][]byte // that make tokens; none yet: nil
+	mu    sync.Mutex
+	keys  [][]byte  // of tokens; nil: none are known
+	known time.Time // when they were read
+	err   error     // of the last attempt to read them
+	tried time.Time // when that was
 }
 
 const (
 	tokenSecret       = storage.ServicePrefix + "-callback-tokens"
 	certificateSecret = storage.ServicePrefix + "-callback"
-	tokenEntry        = "key"
+	tokenEntry        = "key"      // makes tokens
+	tokenPrevious     = "previous" // made them before; tokens of it are still good
 	tokenKeySize      = 32
+	// tokenTTL is how soon a changed key is seen. Until then replicas may differ
+	// in what they take for forged, so it is short.
+	tokenTTL = 2 * time.Second
+	// tokenStale is how long keys count that cannot be read again.
+	tokenStale = 5 * time.Minute
 	// certificatePeriod is how often the own certificate is looked at.
 	certificatePeriod = time.Minute
 	// drainTime is how long callbacks under way may take at the end.
@@ -78,16 +87,38 @@ func (s *Service) newCallbacks() (*callbacks, error) {
 	return c, nil
 }
 
-// tokenKeys reads the key that makes tokens, and makes it where there is none.
+// tokenKeys returns the keys of tokens, the one that makes them first. They are
+// read again after a while: to delete the Secret revokes all tokens.
 func (c *callbacks) tokenKeys(ctx context.Context) ([][]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.keys != nil {
-		return c.keys, nil
+	if !c.tried.IsZero() && c.clock.Since(c.tried) < tokenTTL {
+		return c.keys, c.err
 	}
+	bounded, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	keys, err := c.readTokenKeys(bounded)
+	if err != nil && ctx.Err() != nil {
+		return nil, err // the caller has left
+	}
+	c.tried = c.clock.Now()
+	switch {
+	case err == nil:
+		c.keys, c.err, c.known = keys, nil, c.tried
+	case errors.Is(err, errNoTokenKey) || c.keys == nil || c.clock.Since(c.known) > tokenStale:
+		c.keys, c.err = nil, err
+	}
+	return c.keys, c.err
+}
+
+// errNoTokenKey says that the Secret has no key that is good.
+var errNoTokenKey = fmt.Errorf("want at least %d bytes: delete the Secret, it is made again", tokenKeySize)
+
+// readTokenKeys reads the Secret, and makes it where there is none.
+func (c *callbacks) readTokenKeys(ctx context.Context) (keys [][]byte, err error) {
 	secret := &corev1.Secret{}
 	name := client.ObjectKey{Namespace: c.namespace, Name: string(tokenSecret)}
-	err := c.client.Get(ctx, name, secret)
+	err = c.client.Get(ctx, name, secret)
 	if apierrors.IsNotFound(err) {
 		key := make([]byte, tokenKeySize)
 		_, _ = rand.Read(key) // never fails
@@ -102,11 +133,17 @@ func (c *callbacks) tokenKeys(ctx context.Context) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the key of callback tokens, Secret %s: %w", name, err)
 	}
-	if len(secret.Data[tokenEntry]) < tokenKeySize {
-		return nil, fmt.Errorf("the key of callback tokens, Secret %s: entry %q has less than %d bytes: delete the Secret, it is made again", name, tokenEntry, tokenKeySize)
+	for _, entry := range []string{tokenEntry, tokenPrevious} {
+		key, ok := secret.Data[entry]
+		if !ok && entry == tokenPrevious {
+			continue
+		}
+		if len(key) < tokenKeySize {
+			return nil, fmt.Errorf("the key of callback tokens, Secret %s, entry %q has %d bytes: %w", name, entry, len(key), errNoTokenKey)
+		}
+		keys = append(keys, key)
 	}
-	c.keys = [][]byte{secret.Data[tokenEntry]}
-	return c.keys, nil
+	return keys, nil
 }
 
 // serve takes callbacks in until ctx ends.

@@ -17,6 +17,8 @@ type Result struct {
 	Wait *time.Duration
 	// Reason is a CamelCase word for machines, shown while waiting.
 	Reason string
+	// Message is a text for people, shown while waiting.
+	Message string
 	// Completion, with Wait, is a word that was never used before: somebody who
 	// knows it may end the waiting by the operator's Complete.
 	Completion string
@@ -49,7 +51,7 @@ type Outcome struct {
 	After *time.Duration
 	// Reason is a CamelCase word; empty where the handler gave none.
 	Reason string
-	// Message is the error's text; empty without an error.
+	// Message is the error's text, or what the handler says while it waits.
 	Message string
 	// Completion is a word by which a Waiting outcome may be completed.
 	Completion string
@@ -92,7 +94,7 @@ func Classify(result Result, err error, policy ErrorPolicy) Outcome {
 func classifyResult(result Result) Outcome {
 	o := Outcome{Kind: Succeeded, Reason: result.Reason}
 	if result.Wait != nil {
-		o.Kind, o.After, o.Completion = Waiting, result.Wait, result.Completion
+		o.Kind, o.After, o.Message, o.Completion = Waiting, result.Wait, result.Message, result.Completion
 	}
 	o.Payload, o.bad = plainValue(result.Status)
 	return o

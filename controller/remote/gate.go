@@ -227,6 +227,7 @@ const (
 	unknown  verdict = iota // nothing: it was not made, or given up by us
 	answered                // it lives
 	failed                  // no answer
+	missing                 // there is nothing to call, or to sign with
 )
 
 // pass is the right to one call.
@@ -246,7 +247,10 @@ func (p *pass) leave(v verdict, text string) {
 	switch v {
 	case answered:
 		g.breaker.answered()
-	case failed:
+	case missing, failed:
+		if v == missing {
+			g.breaker.inRow = max(g.breaker.inRow, g.limits.Failures-1) // the next call would find the same
+		}
 		if delay = g.breaker.failed(p.epoch, clean(text), now, chance); delay > 0 {
 			g.retryAt = now.Add(delay)
 		}

@@ -183,7 +183,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		e.URL = "https://127.0.0.1:1/"
 		h := handlerOf(t, e, loopback())
 		got := run(t, h)
-		want(t, got, handler.Retrying, ReasonEndpointMissing, text)
+		want(t, got, handler.Waiting, ReasonEndpointMissing, text)
 		if strings.Contains(got.Message, "sesame") {
 			t.Errorf("the key is quoted: %s", got.Message)
 		}

@@ -23,13 +23,18 @@ func interrupted(ctx context.Context) ending {
 	return end
 }
 
-// unanswered is a call that got no answer. What is missing on Dogear's side is
-// temporary whatever the policy says: nobody has been asked.
+// missingPause is when to look again for what is missing on Dogear's side; the
+// gate is closed for longer.
+const missingPause = time.Second
+
+// unanswered is a call that got no answer. What is missing on Dogear's side
+// uses up no attempt, whatever the policy says: nobody has been asked.
 func (h *Handler) unanswered(ctx context.Context, err error) ending {
 	var own *unready
 	if errors.As(err, &own) {
 		text := clean(own.Error())
-		return ending{err: handler.Temporary(text, handler.Reason(ReasonEndpointMissing)), verdict: failed, text: text}
+		pause := missingPause
+		return ending{result: handler.Result{Wait: &pause, Reason: ReasonEndpointMissing, Message: text}, verdict: missing, text: text}
 	}
 	text, timedOut := h.explain(ctx, err)
 	reason := ReasonUnreachable

@@ -37,7 +37,8 @@ func TestEveryOutcomeEqualsThatOfTheSDK(t *testing.T) {
 				return r
 			}(), nil,
 		},
-		"waiting, no time":      {`{"uid":"UID","outcome":"Waiting","after":"0s"}`, handler.Wait(0), nil},
+		"waiting, no time":      {`{"uid":"UID","outcome":"Waiting","after":"0s"}`, handler.Wait(DefaultPoll), nil},
+		"waiting, hardly":       {`{"uid":"UID","outcome":"Waiting","after":"1ms"}`, handler.Wait(100 * time.Millisecond), nil},
 		"waiting, no delay":     {`{"uid":"UID","outcome":"Waiting"}`, handler.Wait(DefaultPoll), nil},
 		"waiting, a long delay": {`{"uid":"UID","outcome":"Waiting","after":"1000h"}`, handler.Wait(24 * time.Hour), nil},
 		"retrying": {

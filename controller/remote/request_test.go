@@ -321,5 +321,5 @@ func TestACallbackIsOffered(t *testing.T) {
 		return nil, errors.New("no keys")
 	}
 	e.URL = "https://hooks.example.com/"
-	want(t, run(t, handlerOf(t, e, Shared{})), handler.Retrying, ReasonEndpointMissing, "callback: no keys")
+	want(t, run(t, handlerOf(t, e, Shared{})), handler.Waiting, ReasonEndpointMissing, "callback: no keys")
 }

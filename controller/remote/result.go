@@ -8,6 +8,10 @@ import (
 	"github.com/dogear-dev/dogear/controller/handler"
 )
 
+// minDelay keeps an endpoint that asks to be called again at once from being
+// called without pause. 0 is no delay, as in Retry-After.
+const minDelay = 100 * time.Millisecond
+
 // Texts of errors for which the endpoint has none.
 const (
 	noRetryMessage = "the endpoint asks for another attempt and gives no message"
@@ -20,8 +24,10 @@ func resultOf(r *v1alpha1.HandlerReviewResponse, fallback *time.Duration, poll t
 	payload := payloadOf(r)
 	after := fallback
 	if r.After != nil {
-		capped := min(r.After.Duration, MaxDelay)
-		after = &capped
+		if capped := min(r.After.Duration, MaxDelay); capped > 0 {
+			capped = max(capped, minDelay)
+			after = &capped
+		}
 	}
 	switch r.Outcome {
 	case v1alpha1.OutcomeSucceeded:
@@ -30,7 +36,7 @@ func resultOf(r *v1alpha1.HandlerReviewResponse, fallback *time.Duration, poll t
 		if after == nil {
 			after = &poll
 		}
-		return handler.Result{Status: payload, Reason: r.Reason, Wait: after}, nil
+		return handler.Result{Status: payload, Reason: r.Reason, Message: clean(r.Message), Wait: after}, nil
 	}
 	options := []handler.Option{handler.Reason(r.Reason), handler.Status(payload)}
 	message := clean(r.Message)

@@ -99,9 +99,9 @@ func TestAServiceResolvesToItsClusterIP(t *testing.T) {
 				return
 			}
 			h := handlerOf(t, Endpoint{Service: &at}, Shared{Resolver: resolver})
-			want(t, run(t, h), handler.Retrying, ReasonEndpointMissing, test.text)
-			if n := h.Gate().Health().Failures; n != 1 {
-				t.Errorf("the gate counts %d failures: want 1", n)
+			want(t, run(t, h), handler.Waiting, ReasonEndpointMissing, test.text)
+			if health := h.Gate().Health(); h.Gate().Capacity() != 0 || health.Down.IsZero() {
+				t.Errorf("the gate is open although there is nothing to call: %+v", health)
 			}
 		})
 	}

@@ -84,8 +84,11 @@ func resourceOf(name schema.GroupVersionResource, list []metav1.APIResource) (*r
 		case name.Resource:
 			found = true
 			r.kind, r.namespaced = name.GroupVersion().WithKind(api.Kind), api.Namespaced
+			// While a CRD is being deleted, its objects can still be patched
+			// although discovery says otherwise: their Delete handlers run.
+			ending := slices.Contains(api.Verbs, "delete") && !slices.Contains(api.Verbs, "create")
 			for _, verb := range []string{"get", "list", "watch", "patch"} {
-				if !slices.Contains(api.Verbs, verb) {
+				if !slices.Contains(api.Verbs, verb) && !(verb == "patch" && ending) {
 					return nil, &missingError{fmt.Sprintf("%s has no verb %s, so its objects cannot be handled", name.GroupResource(), verb)}
 				}
 			}

@@ -154,8 +154,8 @@ func TestEndpointsThatLeadElsewhereAreRefused(t *testing.T) {
 	b.awaitReady(s)
 	o := b.configMap("object", nil)
 	for id, want := range map[string][]string{
-		"redirected": {"Failed", "Redirected"}, "external": {"Retrying", "EndpointMissing", "ExternalName"},
-		"headless": {"Retrying", "EndpointMissing", "headless"}, "nobody": {"Retrying", "EndpointMissing", "there is no Service"},
+		"redirected": {"Failed", "Redirected"}, "external": {"Waiting", "EndpointMissing", "ExternalName"},
+		"headless": {"Waiting", "EndpointMissing", "headless"}, "nobody": {"Waiting", "EndpointMissing", "there is no Service"},
 	} {
 		r := b.awaitRecord(o, "elsewhere/"+id, func(r storage.Record) bool { return string(r.State) == want[0] })
 		wantText(t, r.Reason+" "+r.Message, want[1:]...)

@@ -40,6 +40,9 @@ something else failed, 2 for wrong usage, 130 after Ctrl-C.
   # Leave all running, to look around with kubectl until Ctrl-C.
   dogear demo --keep
 
+  # A control plane without Dogear, to go through docs/service.md.
+  dogear demo --bare
+
   # One JSON document with everything.
   dogear demo -o json | jq .runs`,
 		Args: noArgs,
@@ -50,6 +53,9 @@ something else failed, 2 for wrong usage, 130 after Ctrl-C.
 				options.JSON = true
 			default:
 				return wrongUsage("--output is %q: want text or json", output)
+			}
+			if options.Bare && options.JSON {
+				return wrongUsage("--bare makes no report: leave out --output=json")
 			}
 			if options.Timeout <= 0 {
 				return wrongUsage("--timeout is %s: want more than 0", options.Timeout)
@@ -72,6 +78,7 @@ something else failed, 2 for wrong usage, 130 after Ctrl-C.
 	flags := cmd.Flags()
 	flags.StringVarP(&output, "output", "o", "text", "text, or json: one document at the end, progress on stderr")
 	flags.BoolVar(&options.Keep, "keep", false, "leave all running at the end, until Ctrl-C")
+	flags.BoolVar(&options.Bare, "bare", false, "start the control plane alone, with the CRDs of cert-manager, until Ctrl-C: to try things")
 	flags.DurationVar(&options.Timeout, "timeout", demo.DefaultTimeout, "give up after this time")
 	flags.StringVar(&options.Dir, "dir", "", "folder for data, kubeconfigs and logs, new or empty (default: a temporary one, removed if all went well)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists

@@ -14,7 +14,6 @@ import (
 
 	"github.com/dogear-dev/dogear/cmd/dogear/demo"
 	"github.com/dogear-dev/dogear/storage"
-	"github.com/dogear-dev/dogear/test/rig"
 )
 
 // TestMain makes the test binary behave as dogear where the demo, which runs its
@@ -57,6 +56,8 @@ func TestHelpAndCompletion(t *testing.T) {
 		{"completion fish", []string{"complete -c dogear"}},
 		{"__complete demo --output ", []string{"json", "text"}},
 		{"__complete de", []string{"demo"}},
+		{"__complete run --roles ", []string{"controller", "webhook"}},
+		{"run --help", []string{"dogear run --namespace=dogear", "--webhook-secret", "status 1"}},
 	} {
 		args := strings.Split(c.args, " ")
 		if c.args == "" {
@@ -79,14 +80,15 @@ func TestHelpAndCompletion(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"dmeo":               `dogear: there is no command "dmeo": did you mean "demo"?`,
-		"nothing":            `dogear: there is no command "nothing": see 'dogear --help'`,
-		"demo extra":         `dogear: dogear demo takes no arguments, but got ["extra"]`,
-		"demo --bogus":       `dogear: unknown flag: --bogus: see 'dogear demo --help'`,
-		"demo -o xml":        `dogear: --output is "xml": want text or json`,
-		"demo --timeout=0":   `dogear: --timeout is 0s: want more than 0`,
-		"demo --timeout=-1s": `dogear: --timeout is -1s: want more than 0`,
-		"version -o xml":     `dogear: --output is "xml": want text or json`,
+		"dmeo":                `dogear: there is no command "dmeo": did you mean "demo"?`,
+		"nothing":             `dogear: there is no command "nothing": see 'dogear --help'`,
+		"demo extra":          `dogear: dogear demo takes no arguments, but got ["extra"]`,
+		"demo --bogus":        `dogear: unknown flag: --bogus: see 'dogear demo --help'`,
+		"demo -o xml":         `dogear: --output is "xml": want text or json`,
+		"demo --bare -o json": `dogear: --bare makes no report`,
+		"demo --timeout=0":    `dogear: --timeout is 0s: want more than 0`,
+		"demo --timeout=-1s":  `dogear: --timeout is -1s: want more than 0`,
+		"version -o xml":      `dogear: --output is "xml": want text or json`,
 	} {
 		stdout, stderr, status := dogear(t, demo.Options{}, strings.Split(args, " ")...)
 		if status != exitUsage || !strings.HasPrefix(stderr, want) || stdout != "" {
@@ -168,8 +170,7 @@ func TestDemoInPlainText(t *testing.T) {
 func TestDemoAsJSON(t *testing.T) {
 	needsPrograms(t)
 	dir := t.TempDir() + "/demo"
-	defaults := demo.Options{}
-	stdout, stderr, status := dogear(t, defaults, "demo", "-o", "json", "--dir", dir)
+	stdout, stderr, status := dogear(t, demo.Options{}, "demo", "-o", "json", "--dir", dir)
 	if status != exitOK {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
@@ -195,28 +196,74 @@ func TestDemoAsJSON(t *testing.T) {
 			t.Errorf("%s: want a file of the owner's alone: %v, %v", file, info, err)
 		}
 	}
-	checkKubectl(t, dir+"/kubeconfig")
 }
 
-// checkKubectl runs the command that the demo tells people to run.
-func checkKubectl(t *testing.T, kubeconfig string) {
-	t.Helper()
-	kubectl, err := rig.Binary("kubectl")
-	if err != nil {
-		t.Fatal(err)
+// The commands that the demo tells people to run do what they should, while it
+// is kept.
+func TestDemoIsKept(t *testing.T) {
+	needsPrograms(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out, errs := &trigger{text: "Changes show here:"}, &bytes.Buffer{}
+	shown := ""
+	out.do = func() {
+		shown = runPrinted(t, out.String(), "In another terminal:")
+		cancel(signaled{syscall.SIGINT})
 	}
-	cmd := exec.Command("sh", "-c", kubectl+" get certificates,services -A -o "+demo.CustomColumns(storage.ServicePrefix))
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, text)
+	if status := run(ctx, []string{"demo", "--keep"}, out, errs, demo.Options{}); status != exitOK {
+		t.Fatalf("status %d: %s", status, errs)
 	}
-	columns := strings.Join(strings.Fields(string(text)), " ")
-	for _, want := range []string{"Certificate shop Succeeded", "Certificate rogue Failed", "Service web Succeeded"} {
-		if !strings.Contains(columns, want) {
-			t.Errorf("kubectl shows no %q:\n%s", want, text)
+	for _, want := range []string{"Certificate shop Succeeded", "Certificate rogue Failed", "Service web Succeeded", "certs certificates True", "certificate.cert-manager.io/rogue patched"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in %s", want, shown)
 		}
 	}
+	if !strings.Contains(out.String(), "Ending Dogear") {
+		t.Errorf("it does not say that it ends: %s", out)
+	}
+}
+
+// With --bare, the service runs as docs/service.md says, and tells what is missing.
+func TestBareControlPlane(t *testing.T) {
+	needsPrograms(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out, errs := &trigger{text: "export PATH="}, &bytes.Buffer{}
+	crds, service := "", ""
+	out.do = func() {
+		crds = runPrinted(t, out.String()+"\n  kubectl get crds\n", "In another terminal:")
+		_, config, _ := strings.Cut(out.String(), "KUBECONFIG=")
+		config, _, _ = strings.Cut(config, "\n")
+		_, service, _ = dogear(t, demo.Options{}, "run", "--kubeconfig="+config, "--leader-elect=false", "--metrics-address=", "--health-address=")
+		cancel(signaled{syscall.SIGINT})
+	}
+	if status := run(ctx, []string{"demo", "--bare"}, out, errs, demo.Options{}); status != exitOK {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	if !strings.Contains(crds, "certificates.cert-manager.io") || strings.Contains(crds, "dogear") {
+		t.Errorf("want the CRDs of cert-manager alone: %s", crds)
+	}
+	for _, want := range []string{"No webhook is set", "dogear: the CRDs of Dogear are not in the cluster: kubectl apply --server-side -f charts/dogear/files/crds ("} {
+		if !strings.Contains(service, want) {
+			t.Errorf("no %q in %s", want, service)
+		}
+	}
+}
+
+// runPrinted runs the indented commands of an output in a shell, and returns
+// what they print, each run of spaces as one.
+func runPrinted(t *testing.T, output, after string) string {
+	t.Helper()
+	_, output, _ = strings.Cut(output, after)
+	commands := []string{"set -e"}
+	for line := range strings.Lines(output) {
+		if command, ok := strings.CutPrefix(line, "  "); ok {
+			commands = append(commands, command)
+		}
+	}
+	text, err := exec.Command("sh", "-c", strings.Join(commands, "\n")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, text)
+	}
+	return strings.Join(strings.Fields(string(text)), " ")
 }
 
 func TestDemoTellsWhichObjectFailed(t *testing.T) {
@@ -267,13 +314,15 @@ func TestDemoIsInterrupted(t *testing.T) {
 
 // trigger is a writer that does something once a text is written.
 type trigger struct {
+	bytes.Buffer
 	text string
 	do   func()
 }
 
 func (w *trigger) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
 	if strings.Contains(string(p), w.text) {
 		w.do()
 	}
-	return len(p), nil
+	return n, err
 }

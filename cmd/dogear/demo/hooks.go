@@ -21,7 +21,7 @@ import (
 var endpoints = []string{"pki", "dns"}
 
 const (
-	endpointPort = 8443
+	endpointPort = 18443     // 8443 is often taken
 	signingKey   = "signing" // a Secret
 )
 

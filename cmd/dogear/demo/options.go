@@ -15,6 +15,9 @@ type Options struct {
 	Dir string
 	// Keep leaves all running at the end until the context ends.
 	Keep bool
+	// Bare starts nothing but a control plane with the CRDs of cert-manager, and
+	// leaves it running until the context ends.
+	Bare bool
 	// Timeout bounds everything up to the summary. Default: 2 min.
 	Timeout time.Duration
 	// JSON puts one document with everything on Stdout at the end, and progress

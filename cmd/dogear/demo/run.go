@@ -53,6 +53,9 @@ func Run(ctx context.Context, options Options) (err error) {
 	life, cancel := context.WithCancelCause(ctx)
 	defer d.stop(cancel)
 
+	if options.Bare {
+		return d.bare(life)
+	}
 	played := d.play(life, cancel)
 	if life.Err() != nil {
 		return context.Cause(life)
@@ -66,28 +69,27 @@ func Run(ctx context.Context, options Options) (err error) {
 	return played
 }
 
+// step is one of the start.
+type step struct {
+	name string
+	do   func() (string, error)
+}
+
 // play goes through all steps, within the time that there is.
 func (d *demo) play(life context.Context, cancel context.CancelCauseFunc) error {
 	ctx, done := context.WithTimeoutCause(life, d.options.Timeout, errTimeout)
 	defer done()
-	for _, step := range []struct {
-		name string
-		do   func() (string, error)
-	}{
-		{"control plane", func() (string, error) { return d.startControlPlane(ctx) }},
+	steps := []step{
+		{"control plane", func() (string, error) { return d.startControlPlane(ctx, rig.Options{}) }},
 		{"CRDs", func() (string, error) { return d.installCRDs(ctx) }},
 		{"user", func() (string, error) { return d.makeUser(ctx, life) }},
 		{"Dogear", func() (string, error) { return d.startService(ctx, cancel) }},
 		{"endpoints", func() (string, error) { return d.startEndpoints(ctx, cancel) }},
 		{"handler sets", func() (string, error) { return d.applySets(ctx) }},
 		{"admission", func() (string, error) { return d.awaitAdmission(ctx) }},
-	} {
-		if err := d.view.step(step.name, step.do); err != nil {
-			if errors.Is(context.Cause(ctx), errTimeout) && !errors.Is(err, errTimeout) {
-				err = errTimeout // what it has ended says nothing
-			}
-			return d.explain(ctx, fmt.Errorf("%s: %w", step.name, err))
-		}
+	}
+	if err := d.take(ctx, steps); err != nil {
+		return err
 	}
 	d.view.live(d.board)
 	err := d.perform(ctx)
@@ -101,6 +103,19 @@ func (d *demo) play(life context.Context, cancel context.CancelCauseFunc) error 
 		return err
 	}
 	return d.explain(ctx, d.verdict())
+}
+
+// take goes through steps until ctx ends.
+func (d *demo) take(ctx context.Context, steps []step) error {
+	for _, step := range steps {
+		if err := d.view.step(step.name, step.do); err != nil {
+			if errors.Is(context.Cause(ctx), errTimeout) && !errors.Is(err, errTimeout) {
+				err = errTimeout // what it has ended says nothing
+			}
+			return d.explain(ctx, fmt.Errorf("%s: %w", step.name, err))
+		}
+	}
+	return nil
 }
 
 // verdict is nil if everything is as expected.

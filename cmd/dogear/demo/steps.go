@@ -20,8 +20,9 @@ import (
 // pollPause is the time between two looks at something that is awaited.
 const pollPause = 50 * time.Millisecond
 
-func (d *demo) startControlPlane(ctx context.Context) (string, error) {
-	cp, err := rig.Start(ctx, rig.Options{Dir: filepath.Join(d.dir, "control-plane")})
+func (d *demo) startControlPlane(ctx context.Context, options rig.Options) (string, error) {
+	options.Dir = filepath.Join(d.dir, "control-plane")
+	cp, err := rig.Start(ctx, options)
 	if err != nil {
 		return "", err
 	}

@@ -3,12 +3,10 @@ package demo
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/dogear-dev/dogear/storage"
-	"github.com/dogear-dev/dogear/test/rig"
 )
 
 // summary is the report for people.
@@ -69,20 +67,11 @@ func eventsText(events map[string]int) string {
 
 // commands show the objects with kubectl.
 func (d *demo) commands() []string {
-	kubectl := "kubectl"
-	if path, err := rig.Binary("kubectl"); err == nil {
-		kubectl = path
-		if dir, err := filepath.Abs("."); err == nil {
-			if short, err := filepath.Rel(dir, path); err == nil && len(short) < len(path) {
-				kubectl = short
-			}
-		}
-	}
-	return []string{
-		"export KUBECONFIG=" + d.adminKubeconfig(),
-		kubectl + " get certificates,services -A -o " + CustomColumns(d.board.prefix),
-		fmt.Sprintf(`%s patch certificate rogue -n %s --type=merge -p '{"spec":{"dnsNames":["rogue.example.com"]}}'`, kubectl, objectsNamespace),
-	}
+	return append(d.environmentCommands(),
+		"kubectl get clusterhandlersets",
+		"kubectl get certificates,services -A -o "+CustomColumns(d.board.prefix),
+		fmt.Sprintf(`kubectl patch certificate rogue -n %s --type=merge -p '{"spec":{"dnsNames":["rogue.example.com"]}}'`, objectsNamespace),
+	)
 }
 
 // CustomColumns are columns of kubectl that show the state of the operator with

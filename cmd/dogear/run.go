@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	stdlog "log"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/dogear-dev/dogear/config"
+	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller/sets"
 )
 
@@ -37,8 +40,8 @@ from flags; the later go before the earlier. --show-settings prints what comes
 of them, and where each was set.
 
 The API server is that of --kubeconfig, else of KUBECONFIG, else that of the
-Pod, else of ~/.kube/config. The process ends in order at SIGTERM; it ends with status 1 when it can't
-start or has lost its Lease, to be started again.`,
+Pod, else of ~/.kube/config. The process ends in order at SIGTERM; it ends with
+status 1 when it can't start or has lost its Lease, to be started again.`,
 		Example: `  # In a Pod: one process for all, reached by the Service dogear.
   dogear run --namespace=dogear --webhook-service=dogear
 
@@ -59,11 +62,17 @@ start or has lost its Lease, to be started again.`,
 			return runService(cmd, settings.Settings, kubeconfig)
 		},
 	}
+	cmd.Flags().SortFlags = false // what belongs together stays together
 	loader = config.Register(cmd.Flags())
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of the API server; default: $KUBECONFIG, else the Pod's ServiceAccount, else ~/.kube/config")
 	cmd.Flags().BoolVar(&show, "show-settings", false, "print the settings with their sources, and end")
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+	for flag, words := range map[string][]string{
+		"roles": {config.RoleController, config.RoleWebhook}, "log-level": {"debug", "info", "error"}, "log-format": {"json", "console"},
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	}
 	return cmd
 }
 
@@ -79,11 +88,24 @@ func runService(cmd *cobra.Command, settings config.Settings, kubeconfig string)
 	if err != nil {
 		return err
 	}
-	service, err := sets.New(sets.Options{Settings: settings, Config: server, Log: log, Version: readBuild().Version})
+	version := readBuild().Version
+	log.Info("Starting", "version", version, "roles", settings.Roles)
+	if !settings.Webhook.Enabled() {
+		log.Info("No webhook is set (webhook.service or webhook.url): defaults of sets are not filled in")
+	}
+	service, err := sets.New(sets.Options{Settings: settings, Config: server, Log: log, Version: version})
 	if err != nil {
 		return err
 	}
-	return service.Start(lifeline(cmd))
+	return explain(service.Start(lifeline(cmd)))
+}
+
+// explain tells of errors of the start what to do.
+func explain(err error) error {
+	if missing := (&meta.NoKindMatchError{}); errors.As(err, &missing) && missing.GroupKind.Group == v1alpha1.GroupVersion.Group {
+		return fmt.Errorf("the CRDs of Dogear are not in the cluster: kubectl apply --server-side -f charts/dogear/files/crds (%w)", err)
+	}
+	return err
 }
 
 // clientConfig tells how to reach the API server of a kubeconfig; without one
@@ -104,6 +126,9 @@ func newLog(cmd *cobra.Command, o config.Log) (logr.Logger, error) {
 	if err != nil {
 		return logr.Logger{}, usageError{err}
 	}
-	options := []zap.Opts{zap.WriteTo(cmd.ErrOrStderr()), zap.Level(level), zap.UseDevMode(o.Format == "console")}
+	options := []zap.Opts{zap.WriteTo(cmd.ErrOrStderr()), zap.Level(level), zap.StacktraceLevel(zapcore.PanicLevel)}
+	if o.Format == "console" {
+		options = append(options, zap.ConsoleEncoder(func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.RFC3339TimeEncoder }))
+	}
 	return zap.New(options...).WithName("dogear"), nil
 }

@@ -156,7 +156,7 @@ func TestAFileWithNothingSetsNothing(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"# nothing", "workers:", "webhook:\n  url:\n", "{}"} {
 		s, err := sources{file: file, args: controllerOnly()}.load(t)
-		if err != nil || s.Workers != 16 {
+		if err != nil || s.Workers != 64 {
 			t.Errorf("%q: got %+v, %v", file, s, err)
 		}
 	}
@@ -248,7 +248,7 @@ func TestHelpTellsDefaults(t *testing.T) {
 	config.Register(flags)
 	help := flags.FlagUsages()
 	for _, want := range []string{
-		"--workers int", "at the same time (default 16)", "--leader-elect", "(default true)", "--webhook-timeout duration", "(default 2s)", "--url-prefixes strings",
+		"--workers int", "at the same time (default 64)", "--leader-elect", "(default true)", "--webhook-timeout duration", "(default 2s)", "--url-prefixes strings",
 	} {
 		if !strings.Contains(help, want) {
 			t.Errorf("no %q in:\n%s", want, help)

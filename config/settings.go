@@ -79,7 +79,7 @@ type Log struct {
 // Default returns the settings that hold where nothing is set.
 func Default() Settings {
 	return Settings{
-		Workers:     16,
+		Workers:     64, // they wait for endpoints most of the time
 		GracePeriod: 30 * time.Second,
 		Budget:      storage.Budget{}.WithDefaults(),
 

@@ -62,7 +62,9 @@ type HTTP struct {
 	ClientCertificateSecretRef *SecretReference `json:"clientCertificateSecretRef,omitempty"`
 
 	// The number of requests of this handler that may be in flight at the same
-	// time; so many objects it runs on at most.
+	// time; so many objects it runs on at most. Whatever is set, a handler gets
+	// no more than a quarter of the workers of the installation's settings (64),
+	// one of a HandlerSet no more than an eighth: others need theirs.
 	// +optional
 	// +kubebuilder:default=8
 	// +kubebuilder:validation:Minimum=1

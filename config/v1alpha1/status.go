@@ -46,28 +46,36 @@ type HandlerSetStatus struct {
 }
 
 // Counts are numbers of objects by the state that they are in. An object with
-// several unfinished handlers counts once, by its state annotation.
+// several unfinished handlers counts once, by its state annotation. The API
+// server fills in zeros: a merge patch leaves out what has not changed.
 type Counts struct {
 	// Objects that are selected.
 	// +optional
+	// +default=0
 	Objects int64 `json:"objects"`
 	// Objects with a handler that is due and has not run yet.
 	// +optional
+	// +default=0
 	Pending int64 `json:"pending"`
 	// Objects whose handler wants to run again later.
 	// +optional
+	// +default=0
 	Waiting int64 `json:"waiting"`
 	// Objects whose handler runs again after a temporary error.
 	// +optional
+	// +default=0
 	Retrying int64 `json:"retrying"`
 	// Objects whose handler has failed for good.
 	// +optional
+	// +default=0
 	Failed int64 `json:"failed"`
 	// Objects whose state the API server refuses to store.
 	// +optional
+	// +default=0
 	Blocked int64 `json:"blocked"`
 	// The sum of retrying, failed and blocked.
 	// +optional
+	// +default=0
 	Failing int64 `json:"failing"`
 }
 

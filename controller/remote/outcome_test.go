@@ -156,8 +156,8 @@ func TestOnErrorCountsWhereTheEndpointGaveNoOutcome(t *testing.T) {
 		{handler.IgnoreError, to(busy), handler.Succeeded},
 		{handler.FailError, to(classified), handler.Retrying},
 		{handler.IgnoreError, to(classified), handler.Retrying},
-		{handler.FailError, Endpoint{Service: &Service{Namespace: "a", Name: "b"}}, handler.Retrying},
-		{handler.IgnoreError, Endpoint{Service: &Service{Namespace: "a", Name: "b"}}, handler.Retrying},
+		{handler.FailError, Endpoint{Service: &Service{Namespace: "a", Name: "b"}}, handler.Waiting},
+		{handler.IgnoreError, Endpoint{Service: &Service{Namespace: "a", Name: "b"}}, handler.Waiting},
 	} {
 		test.to.OnError = test.policy
 		if got := run(t, handlerOf(t, test.to, loopback())); got.Kind != test.want {

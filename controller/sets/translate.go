@@ -72,7 +72,7 @@ func (s *Service) registration(v *verdict, h *v1alpha1.Handler, match *match) (h
 	spec.Retry.Limit, spec.Retry.Timeout = h.Retry.Bounds()
 	spec.Retry.Initial, spec.Retry.Factor, spec.Retry.Max = h.Retry.Delays()
 	spec.Timeout = -1 // a call has time-outs of its own
-	spec.Concurrency = h.HTTP.InFlight()
+	spec.Concurrency = min(h.HTTP.InFlight(), s.share(v.set))
 	spec.Status = handler.StatusTarget{Path: h.StatusPath(), Condition: h.ConditionType()}
 	if h.Status.Place() == v1alpha1.TargetAnnotation {
 		spec.Status.Target = handler.Annotation
@@ -94,6 +94,15 @@ func (s *Service) registration(v *verdict, h *v1alpha1.Handler, match *match) (h
 		r.Gate = shut
 	}
 	return r, nil
+}
+
+// share is how many workers of its resource a handler may hold: one whose
+// endpoint is slow must leave enough to others, a tenant's even more.
+func (s *Service) share(set v1alpha1.AnySet) int {
+	if set.GetNamespace() == "" {
+		return max(1, s.settings.Workers/4)
+	}
+	return max(1, s.settings.Workers/8)
 }
 
 var causes = map[v1alpha1.Cause]handler.Cause{

@@ -39,7 +39,7 @@ func (p *pass) runDue(ctx context.Context) (skipped int, err error) {
 		}
 		p.ran[due.Index] = true
 		h := p.set.Handlers[due.Index]
-		if p.isBusy(h.Spec.ID) || !p.places[due.Index].acquire(ticket{p.kind, p.key}) {
+		if p.isBusy(h.Spec.ID) || p.calmed(h, due) || !p.places[due.Index].acquire(ticket{p.kind, p.key}) {
 			skipped++
 			continue
 		}
@@ -212,6 +212,7 @@ func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch
 			r.due.Digest = own
 		}
 	}
+	p.woken = p.woken || r.patch != nil && fresh(r.id, due, p.in.Marker)
 	p.mem.unwritten = append(p.mem.unwritten, r)
 	p.apply(&r)
 	record, _ := p.in.Marker.Record(r.id)

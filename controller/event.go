@@ -11,11 +11,12 @@ import (
 
 // Reasons of events. There is none for a success, nor for each retry.
 const (
-	ReasonRetrying       = "HandlerRetrying" // the first temporary failure
-	ReasonFailed         = "HandlerFailed"   // failed for good
-	ReasonStatusFallback = "StatusFallback"  // .status did not keep a payload
-	ReasonBlocked        = "Blocked"         // the marker cannot be read or written
-	ReasonTooLarge       = "PayloadTooLarge" // a payload was left out
+	ReasonRetrying       = "HandlerRetrying"  // the first temporary failure
+	ReasonFailed         = "HandlerFailed"    // failed for good
+	ReasonStatusFallback = "StatusFallback"   // .status did not keep a payload
+	ReasonBlocked        = "Blocked"          // the marker cannot be read or written
+	ReasonTooLarge       = "PayloadTooLarge"  // a payload was left out
+	ReasonDisagree       = "HandlersDisagree" // patches of handlers wake each other
 )
 
 // Bounds of the API server on an event, in bytes. Nobody else keeps them: a

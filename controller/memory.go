@@ -58,6 +58,11 @@ type object struct {
 	held atomic.Bool
 	// looked is the serial of the view that the last complete pass went by.
 	looked atomic.Int64
+	// patched is the essence that own patches have made, rounds how many in a
+	// row did, and calm until when no handler runs for that reason alone.
+	patched string
+	rounds  int
+	calm    time.Time
 	// reported are events that need not be repeated.
 	reported map[string]bool
 	// states are where the handlers (ids) stood at the last look.

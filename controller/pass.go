@@ -31,7 +31,8 @@ type pass struct {
 	now     *unstructured.Unstructured // seen, with the patches of handlers applied
 	in      plan.Input                 // now, with all outcomes known here
 
-	ran map[int]bool // handlers that ran in this pass
+	ran   map[int]bool // handlers that ran in this pass
+	woken bool         // a handler that was woken by a change has made a patch
 }
 
 // Errors that end a pass without being faults of it.
@@ -98,12 +99,15 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	d = plan.Decide(p.in)
 	p.tracker.note(p.tracked, p.mem, p.standings(d.States), p.in.Now)
 	if skipped > 0 && skipped == len(p.ran) && p.onlyWaits(d) {
-		return p.until(d), nil
+		return p.after(d), nil
 	}
 	if werr := p.write(ctx, d.Marker, d.Finalizer); werr != nil {
 		return p.unwritable(werr)
 	}
 	p.settled()
+	if p.woken {
+		p.patched()
+	}
 	for _, i := range d.Expired {
 		report(p.recorder, p.seen, warning, ReasonFailed, p.ids[i], "Handler %q failed for good: no attempt is left", p.ids[i])
 	}
@@ -113,7 +117,7 @@ func (p *pass) once(ctx context.Context) (time.Duration, error) {
 	case len(d.Due) > skipped:
 		return time.Nanosecond, nil // a patch made handlers due that have run already
 	}
-	return p.until(d), nil
+	return p.after(d), nil
 }
 
 // onlyWaits tells whether all that would be written is the word for people that

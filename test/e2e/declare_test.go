@@ -309,3 +309,34 @@ func TestAWaitingHandlerIsCompleted(t *testing.T) {
 	}
 	b.stays(u, &runs, 2)
 }
+
+// Handlers that don't agree on a label don't go on for ever at full speed.
+func TestHandlersThatDisagreeCalmDown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var runs calls
+	paint := func(id, color string) func(handler.Registry) {
+		return one(b.spec(testKind("Widget"), id, handler.Create|handler.Update), func(_ context.Context, r *request) (handler.Result, error) {
+			runs.add(r.Info)
+			r.Patch.SetLabel("color", color)
+			return handler.Result{}, nil
+		})
+	}
+	b.start(func(r handler.Registry) { paint("red", "red")(r); paint("blue", "blue")(r) })
+	u := b.create(b.widget("one"))
+	b.awaitOneEvent(u, controller.ReasonDisagree)
+	b.quiet(u)
+	if n := len(runs.all()); n > 40 {
+		t.Errorf("%d runs until the handlers were told to calm down", n)
+	}
+	before := len(runs.all())
+	b.resize(u, 9) // somebody else's change counts at once
+	b.eventually(func() error {
+		for _, info := range runs.all()[before:] {
+			if info.Cause == handler.Update {
+				return nil
+			}
+		}
+		return errors.New("no run for the change")
+	})
+}

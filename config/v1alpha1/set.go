@@ -14,6 +14,7 @@ import (
 // +kubebuilder:printcolumn:name="Resource",type=string,JSONPath=`.spec.resource.resource`
 // +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.resource.group`,priority=1
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="EndpointsHealthy")].status`
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects`
 // +kubebuilder:printcolumn:name="Failing",type=integer,JSONPath=`.status.failing`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -53,6 +54,7 @@ type ClusterHandlerSetList struct {
 // +kubebuilder:printcolumn:name="Resource",type=string,JSONPath=`.spec.resource.resource`
 // +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.resource.group`,priority=1
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="EndpointsHealthy")].status`
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects`
 // +kubebuilder:printcolumn:name="Failing",type=integer,JSONPath=`.status.failing`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

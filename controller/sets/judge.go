@@ -56,6 +56,11 @@ type verdict struct {
 	undeclared error
 }
 
+// lacks tells whether something was found for that reason.
+func (v *verdict) lacks(reason string) bool {
+	return slices.ContainsFunc(v.findings, func(f finding) bool { return f.reason == reason })
+}
+
 func (v *verdict) find(condition string, status metav1.ConditionStatus, reason, message string, args ...any) {
 	if len(args) > 0 {
 		message = fmt.Sprintf(message, args...)
@@ -134,7 +139,8 @@ func (s *Service) judge(ctx context.Context, all []v1alpha1.AnySet) *verdicts {
 	out.agree()
 	owners := places{}
 	for _, v := range out.sets {
-		if !v.usable && v.set.GetDeletionTimestamp() == nil {
+		// Without rights nothing can be held, and the watch would wait for them.
+		if !v.usable && !v.lacks(rightsMissing) && v.set.GetDeletionTimestamp() == nil {
 			v.registrations = s.placeholders(v)
 		}
 		owners.judge(v)

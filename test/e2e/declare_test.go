@@ -243,6 +243,56 @@ func TestAClosedGateHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
+// A gate that opens again after a kind was given up opens for the others: no
+// place is kept for objects that nobody handles any more.
+func TestAKindThatIsGivenUpTakesNoPlaceOfAGate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.startDeclared()
+	g := &turnstile{}
+	behind := func(kind, id string, c *calls) func(handler.Registry) {
+		return func(r handler.Registry) {
+			var all declarations
+			one(b.spec(testKind(kind), id, handler.Create), func(_ context.Context, r *request) (handler.Result, error) {
+				c.add(r.Info)
+				return handler.Result{}, nil
+			})(&all)
+			all[0].Gate = g
+			r.Add(all[0])
+		}
+	}
+	var never, gated calls
+	kept := behind("Strict", "set/kept", &gated)
+	d.declare(nil, kept, behind("Widget", "set/gone", &never))
+	const n = 3
+	for i := range n {
+		b.create(b.object(testKind("Widget"), fmt.Sprintf("w%d", i), `{"spec":{"size":1}}`))
+	}
+	b.awaitPending("set/gone", d, n)
+	for i := range n {
+		b.create(b.object(testKind("Strict"), fmt.Sprintf("s%d", i), `{"spec":{"size":1}}`))
+	}
+	b.awaitPending("set/kept", d, n)
+	d.declare(nil, kept)
+	b.awaitPending("set/gone", d, 0)
+	g.set(1)
+	b.awaitCalls(&gated, n)
+	if runs := never.all(); len(runs) > 0 {
+		t.Errorf("runs for a kind that is given up: %v", runs)
+	}
+}
+
+// awaitPending waits until a handler stands before so many objects.
+func (b *bench) awaitPending(id string, d *declarer, n int) {
+	b.Helper()
+	b.eventually(func() error {
+		if c := d.op.Counts(id); c.Pending != n {
+			return fmt.Errorf("%s: %+v, want %d pending", id, c, n)
+		}
+		return nil
+	})
+}
+
 // What a handler has left goes also while another one waits at a closed gate.
 func TestARemovalWaitsForNoGate(t *testing.T) {
 	t.Parallel()

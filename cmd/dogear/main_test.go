@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -227,12 +228,18 @@ func TestBareControlPlane(t *testing.T) {
 	needsPrograms(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out, errs := &trigger{text: "export PATH="}, &bytes.Buffer{}
-	crds, service := "", ""
+	crds, service, inUse := "", "", ""
 	out.do = func() {
 		crds = runPrinted(t, out.String()+"\n  kubectl get crds\n", "In another terminal:")
 		_, config, _ := strings.Cut(out.String(), "KUBECONFIG=")
 		config, _, _ = strings.Cut(config, "\n")
 		_, service, _ = dogear(t, demo.Options{}, "run", "--kubeconfig="+config, "--leader-elect=false", "--metrics-address=", "--health-address=")
+		taken, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer taken.Close()
+		_, inUse, _ = dogear(t, demo.Options{}, "run", "--kubeconfig="+config, "--leader-elect=false", "--metrics-address=", "--health-address="+taken.Addr().String())
 		cancel(signaled{syscall.SIGINT})
 	}
 	if status := run(ctx, []string{"demo", "--bare"}, out, errs, demo.Options{}); status != exitOK {
@@ -240,6 +247,9 @@ func TestBareControlPlane(t *testing.T) {
 	}
 	if !strings.Contains(crds, "certificates.cert-manager.io") || strings.Contains(crds, "dogear") {
 		t.Errorf("want the CRDs of cert-manager alone: %s", crds)
+	}
+	if !strings.Contains(inUse, "address already in use: see --metrics-address, --health-address") {
+		t.Errorf("got %s", inUse)
 	}
 	for _, want := range []string{"No webhook is set", "dogear: the CRDs of Dogear are not in the cluster: kubectl apply --server-side -f charts/dogear/files/crds ("} {
 		if !strings.Contains(service, want) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	stdlog "log"
 	"os"
+	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -104,6 +105,9 @@ func runService(cmd *cobra.Command, settings config.Settings, kubeconfig string)
 func explain(err error) error {
 	if missing := (&meta.NoKindMatchError{}); errors.As(err, &missing) && missing.GroupKind.Group == v1alpha1.GroupVersion.Group {
 		return fmt.Errorf("the CRDs of Dogear are not in the cluster: kubectl apply --server-side -f charts/dogear/files/crds (%w)", err)
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: see --metrics-address, --health-address, --webhook-address and --callback-address", err)
 	}
 	return err
 }

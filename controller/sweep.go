@@ -196,15 +196,15 @@ func (op *Operator) releaseKind(ctx context.Context, kind schema.GroupVersionKin
 	pace := wait.Backoff{Duration: 5 * time.Second, Factor: 2, Steps: 7, Cap: 5 * time.Minute}
 	_ = pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) { // it ends with ctx
 		err := op.forget(ctx, kind)
+		done := err == nil || errors.Is(err, errDeclared)
 		switch {
 		case errors.Is(err, errDeclared), ctx.Err() != nil:
-			return true, nil
 		case err != nil:
 			log.Error(err, "Finalizers of a kind without handlers cannot be released, will retry: is the right to list and patch it still there?")
 		default:
 			log.V(1).Info("Released the finalizers of a kind without handlers")
 		}
-		return err == nil, nil
+		return done, nil
 	})
 }
 

@@ -204,7 +204,7 @@ func (op *Operator) releaseKind(ctx context.Context, kind schema.GroupVersionKin
 		default:
 			log.V(1).Info("Released the finalizers of a kind without handlers")
 		}
-		return done, nil
+		return done, nil //nolint:nilerr // it is logged, and tried again
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,21 +160,26 @@ func TestPublisherIsWoken(t *testing.T) {
 		p.Clock = nil
 		wake := make(chan struct{}, 1)
 		p.Wake = wake
-		var fault error
-		looks := 0
-		p.Build = func(context.Context) (*configuration, error) { looks++; return p.want, fault }
+		var looks atomic.Int64
+		next := mustConfigure(t, configOptions(t), Rule{Resource: certificates, Namespaced: true})
+		p.Build = func(context.Context) (*configuration, error) {
+			switch looks.Add(1) {
+			case 1:
+				return p.want, nil
+			case 2:
+				return nil, errors.New("fault")
+			}
+			return next, nil
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(ctx) }()
 		synctest.Wait()
-		p.want = mustConfigure(t, configOptions(t), Rule{Resource: certificates, Namespaced: true})
-		fault = errors.New("fault")
 		wake <- struct{}{}
 		synctest.Wait()
-		if looks != 2 {
-			t.Errorf("%d looks, want one more at once", looks)
+		if n := looks.Load(); n != 2 {
+			t.Errorf("%d looks, want one more at once", n)
 		}
-		fault = nil
 		time.Sleep(retryPause)
 		synctest.Wait()
 		if names := p.live(t).Webhooks; len(names) != 1 || !strings.HasPrefix(names[0].Name, "certificates.") {

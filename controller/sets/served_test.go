@@ -160,10 +160,10 @@ func TestAGroupThatHangsHoldsUpNoOther(t *testing.T) {
 		if took := time.Since(began); took > 65*time.Second {
 			t.Errorf("60 rounds took %s", took)
 		}
+		api.mu.Lock()
 		if times := api.times["example.com/v2"]; times > 6 {
 			t.Errorf("asked %d times in a minute", times)
 		}
-		api.mu.Lock()
 		api.answers = true
 		api.mu.Unlock()
 		time.Sleep(servedTTL + askTimeout)

@@ -71,7 +71,9 @@ func TestDefaultsThatFailInPartAreSetAndCounted(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no")
 	panics := func(*unstructured.Unstructured, handler.Admission) (*unstructured.Unstructured, error) { panic("no") }
-	nothing := func(*unstructured.Unstructured, handler.Admission) (*unstructured.Unstructured, error) { return nil, no }
+	nothing := func(*unstructured.Unstructured, handler.Admission) (*unstructured.Unstructured, error) {
+		return nil, no
+	}
 	a := defaulting(t, handler.Create|handler.Update, panics, fills(map[string]any{"a": int64(1)}, no), nothing, fills(map[string]any{"b": int64(2)}, nil))
 	object := body("Widget", `"name":"w","uid":"u1"`, `{}`)
 	for _, old := range []string{"", object} {

@@ -50,8 +50,9 @@ func TestASetIsShownWithItsCounts(t *testing.T) {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	set.Status = v1alpha1.HandlerSetStatus{
 		ObservedGeneration: set.Generation,
-		Conditions:         []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "InForce", LastTransitionTime: now}},
-		Counts:             v1alpha1.Counts{Objects: 7, Retrying: 1, Failed: 1, Failing: 2},
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "InForce", LastTransitionTime: now},
+			{Type: v1alpha1.ConditionEndpointsHealthy, Status: metav1.ConditionFalse, Reason: "EndpointDown", LastTransitionTime: now}},
+		Counts: v1alpha1.Counts{Objects: 7, Retrying: 1, Failed: 1, Failing: 2},
 		Handlers: []v1alpha1.HandlerStatus{
 			{ID: "a", Phase: v1alpha1.HandlerActive, Counts: v1alpha1.Counts{Objects: 7}},
 			{ID: "gone", Phase: v1alpha1.HandlerRemoving, Remaining: 3, LastError: strings.Repeat("é", 1024), LastErrorTime: &now},
@@ -73,7 +74,7 @@ func TestASetIsShownWithItsCounts(t *testing.T) {
 	}
 	cells := columns(t, "clusterhandlersets", "shown")
 	delete(cells, "Age")
-	want := map[string]any{"Name": "shown", "Resource": "certificates", "Ready": "True", "Objects": int64(7), "Failing": int64(2)}
+	want := map[string]any{"Name": "shown", "Resource": "certificates", "Ready": "True", "Healthy": "False", "Objects": int64(7), "Failing": int64(2)}
 	if !reflect.DeepEqual(cells, want) {
 		t.Errorf("got  %v\nwant %v", cells, want)
 	}

@@ -44,6 +44,8 @@ type verdict struct {
 	decides bool
 	// usable tells that the set is declared as it says.
 	usable bool
+	// unwatchable tells that the rights to hold objects are missing.
+	unwatchable bool
 	// stalled tells that only a person can mend what is wrong.
 	stalled bool
 	// defaults tells that those of the set may be filled in.
@@ -54,11 +56,6 @@ type verdict struct {
 	// undeclared is why the engine has not taken what the sets say, this one
 	// among them.
 	undeclared error
-}
-
-// lacks tells whether something was found for that reason.
-func (v *verdict) lacks(reason string) bool {
-	return slices.ContainsFunc(v.findings, func(f finding) bool { return f.reason == reason })
 }
 
 func (v *verdict) find(condition string, status metav1.ConditionStatus, reason, message string, args ...any) {
@@ -140,7 +137,7 @@ func (s *Service) judge(ctx context.Context, all []v1alpha1.AnySet) *verdicts {
 	owners := places{}
 	for _, v := range out.sets {
 		// Without rights nothing can be held, and the watch would wait for them.
-		if !v.usable && !v.lacks(rightsMissing) && v.set.GetDeletionTimestamp() == nil {
+		if !v.usable && !v.unwatchable && v.set.GetDeletionTimestamp() == nil {
 			v.registrations = s.placeholders(v)
 		}
 		owners.judge(v)
@@ -285,6 +282,7 @@ func (s *Service) judgeRights(ctx context.Context, v *verdict) metav1.ConditionS
 		v.find(v1alpha1.ConditionPermitted, metav1.ConditionUnknown, "ReviewFailed", "%s", err)
 		return metav1.ConditionUnknown
 	case len(missing) > 0:
+		v.unwatchable = slices.ContainsFunc(missing, func(r right) bool { return r.subresource == "" })
 		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, rightsMissing, "%s", rightsMessage(v, missing))
 		return metav1.ConditionFalse
 	}

@@ -20,6 +20,10 @@ func (s *Service) judgeDefaults(ctx context.Context, v *verdict) (usable bool) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	if !s.settings.Webhook.Enabled() {
+		v.find(v1alpha1.ConditionDefaultsValid, metav1.ConditionFalse, "NoWebhook", "this installation has no webhook (webhook.service, webhook.url), so no default is filled in")
+		return false
+	}
 	schema, err := s.schemas.Of(bounded, v.resource.kind)
 	switch {
 	case err != nil:

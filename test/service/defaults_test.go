@@ -7,7 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/dogear-dev/dogear/config"
 	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/controller/sets"
 )
 
 // Defaults need no handler and no right; sets count in the order of their names.
@@ -60,4 +62,11 @@ func TestDefaultsAreJudgedByTheSchema(t *testing.T) {
 	if _, found, _ := unstructured.NestedMap(u.Object, "spec", "privateKey"); found {
 		t.Errorf("a default was filled in that the API server refuses: %v", u.Object)
 	}
+}
+
+func TestDefaultsNeedAWebhook(t *testing.T) {
+	b := newBench(t)
+	b.start(func(o *sets.Options) { o.Settings.Webhook = config.Webhook{} })
+	s := b.set("defaults", "certificates.v1.cert-manager.io", "defaults: {values: {spec: {secretName: s}}}")
+	b.awaitCondition(s, v1alpha1.ConditionReady, metav1.ConditionFalse, "NoWebhook")
 }

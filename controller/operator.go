@@ -169,7 +169,7 @@ func (op *Operator) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("set up the client: %w", err)
 	}
-	op.schemas = &schemas{discovery: op.discovery, clock: op.options.Clock}
+	op.schemas = newSchemas(op.discovery, op.options.Clock)
 	return op.whoAmI(ctx)
 }
 

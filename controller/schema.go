@@ -3,41 +3,31 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/openapi"
 	"k8s.io/utils/clock"
+
+	"github.com/dogear-dev/dogear/controller/published"
 )
 
 // schemaAge is for how long a published schema is taken as current.
 const schemaAge = 10 * time.Second
 
-// schemaTimeout bounds a look at a schema, which others wait for.
-const schemaTimeout = 10 * time.Second
+// schemas judges from what the API server publishes whether a kind keeps a
+// payload.
+type schemas = published.Reader[*kindSchema]
 
-// schemas judges from the OpenAPI v3 documents that the API server publishes
-// (every authenticated client may read them) whether a kind keeps a payload.
-type schemas struct {
-	discovery discovery.DiscoveryInterface
-	clock     clock.PassiveClock
-
-	mu      sync.Mutex
-	checked time.Time
-	failed  error // of the last check
-	paths   map[string]openapi.GroupVersionWithContext
-	kinds   map[schema.GroupVersionKind]*published
+func newSchemas(d discovery.DiscoveryInterface, c clock.PassiveClock) *schemas {
+	return &schemas{Client: openapi.NewClientWithContext(d.RESTClient()), Clock: c, Age: schemaAge, Parse: parseSchema}
 }
 
-// published is one kind's schema, and the server's name of the document's
-// state that it was read from.
-type published struct {
-	hash       string
+// kindSchema is one kind's schema.
+type kindSchema struct {
 	root       *node
 	components map[string]*node
 }
@@ -72,48 +62,8 @@ func (a *additional) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &a.schema)
 }
 
-// of returns the schema of a kind, nil where the server publishes none.
-func (s *schemas) of(ctx context.Context, kind schema.GroupVersionKind) (*published, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
-	defer cancel()
-	if now := s.clock.Now(); now.Sub(s.checked) > schemaAge {
-		s.paths, s.failed = openapi.NewClientWithContext(s.discovery.RESTClient()).PathsWithContext(ctx)
-		s.checked = now
-	}
-	if s.failed != nil {
-		return nil, fmt.Errorf("read the list of OpenAPI documents: %w", s.failed)
-	}
-	path := "apis/" + kind.GroupVersion().String()
-	if kind.Group == "" {
-		path = "api/" + kind.Version
-	}
-	document, ok := s.paths[path]
-	if !ok {
-		return nil, nil
-	}
-	hash := document.ServerRelativeURL()
-	if have := s.kinds[kind]; have != nil && have.hash == hash {
-		return have, nil
-	}
-	text, err := document.SchemaWithContext(ctx, "application/json")
-	if err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document %s: %w", path, err)
-	}
-	p, err := parsePublished(text, kind)
-	if err != nil {
-		return nil, fmt.Errorf("OpenAPI document %s: %w", path, err)
-	}
-	p.hash = hash
-	if s.kinds == nil {
-		s.kinds = map[schema.GroupVersionKind]*published{}
-	}
-	s.kinds[kind] = p
-	return p, nil
-}
-
-func parsePublished(text []byte, kind schema.GroupVersionKind) (*published, error) {
+// parseSchema reads the schema of a kind out of a document.
+func parseSchema(text []byte, kind schema.GroupVersionKind) (*kindSchema, error) {
 	var document struct {
 		Components struct {
 			Schemas map[string]*node `json:"schemas"`
@@ -122,7 +72,7 @@ func parsePublished(text []byte, kind schema.GroupVersionKind) (*published, erro
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	p := &published{components: document.Components.Schemas}
+	p := &kindSchema{components: document.Components.Schemas}
 	for _, n := range p.components {
 		for _, k := range n.Kinds {
 			if k.Group == kind.Group && k.Version == kind.Version && k.Kind == kind.Kind {
@@ -134,7 +84,7 @@ func parsePublished(text []byte, kind schema.GroupVersionKind) (*published, erro
 }
 
 // resolve follows references: those of core kinds sit in allOf.
-func (p *published) resolve(n *node) *node {
+func (p *kindSchema) resolve(n *node) *node {
 	for range 16 {
 		switch {
 		case n == nil:
@@ -152,14 +102,14 @@ func (p *published) resolve(n *node) *node {
 
 // keeps tells whether the schema keeps every field of a value at the path
 // below status. It doesn't judge types and bounds: the server does, aloud.
-func (p *published) keeps(path []string, value any) bool {
+func (p *kindSchema) keeps(path []string, value any) bool {
 	if p == nil || p.root == nil {
 		return false
 	}
 	return p.keepsAt(p.root, append([]string{"status"}, path...), value)
 }
 
-func (p *published) keepsAt(n *node, path []string, value any) bool {
+func (p *kindSchema) keepsAt(n *node, path []string, value any) bool {
 	n = p.resolve(n)
 	if n == nil {
 		return false
@@ -171,7 +121,7 @@ func (p *published) keepsAt(n *node, path []string, value any) bool {
 	return free || (child != nil && p.keepsAt(child, path[1:], value))
 }
 
-func (p *published) keepsValue(n *node, value any) bool {
+func (p *kindSchema) keepsValue(n *node, value any) bool {
 	n = p.resolve(n)
 	if n == nil {
 		return false
@@ -201,7 +151,7 @@ func (p *published) keepsValue(n *node, value any) bool {
 }
 
 // member returns the schema of a member; free says that anything may be there.
-func (p *published) member(n *node, name string) (child *node, free bool) {
+func (p *kindSchema) member(n *node, name string) (child *node, free bool) {
 	if child, ok := n.Properties[name]; ok {
 		return child, false
 	}
@@ -215,7 +165,7 @@ func (p *published) member(n *node, name string) (child *node, free bool) {
 }
 
 // hasConditions tells whether .status.conditions is a list with the key type.
-func (p *published) hasConditions() bool {
+func (p *kindSchema) hasConditions() bool {
 	if p == nil || p.root == nil {
 		return false
 	}
@@ -232,7 +182,7 @@ func (p *published) hasConditions() bool {
 // KeepsStatus tells whether the schema of a kind has room for payloads at a
 // place below .status.
 func (op *Operator) KeepsStatus(ctx context.Context, kind schema.GroupVersionKind, path ...string) (bool, error) {
-	p, err := op.schemas.of(ctx, kind)
+	p, err := op.schemas.Of(ctx, kind)
 	if err != nil {
 		return false, err
 	}

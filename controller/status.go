@@ -162,7 +162,7 @@ func (p *pass) keeps(ctx context.Context, h *selection.Handler, payload any) boo
 	if h.Spec.Status.Target == handler.Annotation {
 		return false
 	}
-	published, err := p.schemas.of(ctx, p.gvk)
+	published, err := p.schemas.Of(ctx, p.gvk)
 	if err != nil {
 		p.log.V(1).Info("The schema cannot be read: the server's reply must tell what it keeps", "error", err.Error())
 		return true
@@ -205,7 +205,7 @@ func (p *pass) addCondition(ctx context.Context, items []statusItem, h *selectio
 	if h.Spec.Status.Condition == "" {
 		return items
 	}
-	published, err := p.schemas.of(ctx, p.gvk)
+	published, err := p.schemas.Of(ctx, p.gvk)
 	if err != nil || !published.hasConditions() {
 		return items
 	}

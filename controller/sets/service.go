@@ -157,7 +157,7 @@ func (s *Service) connect(ctx context.Context, m manager.Manager) error {
 		return fmt.Errorf("set up discovery: %w", err)
 	}
 	s.served = &served{discovery: d, clock: s.clock, changed: s.lookAgain}
-	s.schemas = &defaults.Schemas{Client: openapi.NewClientWithContext(d.RESTClient()), Clock: s.clock}
+	s.schemas = defaults.NewSchemas(openapi.NewClientWithContext(d.RESTClient()), s.clock)
 	s.rights = &rights{client: s.client, clock: s.clock, keeps: s.op.KeepsStatus}
 	if s.callbacks, err = s.newCallbacks(); err != nil {
 		return err

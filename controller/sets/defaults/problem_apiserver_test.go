@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/openapi"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -94,7 +95,7 @@ func schemaOf(t *testing.T, kind schema.GroupVersionKind) *defaults.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &defaults.Schemas{Client: openapi.NewClientWithContext(d.RESTClient())}
+	s := defaults.NewSchemas(openapi.NewClientWithContext(d.RESTClient()), clock.RealClock{})
 	var found *defaults.Schema
 	rigtest.Eventually(t, time.Minute, func() (err error) {
 		if found, err = s.Of(t.Context(), kind); err == nil && found == nil {
@@ -299,7 +300,7 @@ func TestWithoutASchemaThereIsNothingToSay(t *testing.T) {
 	if _, err := defaults.ParseSchema([]byte(`<html>`), judgedKind); err == nil {
 		t.Error("a page is taken for a document")
 	}
-	s := &defaults.Schemas{Client: noDocuments{}}
+	s := defaults.NewSchemas(noDocuments{}, clock.RealClock{})
 	if found, err := s.Of(t.Context(), judgedKind); found != nil || err != nil {
 		t.Errorf("got %v, %v", found, err)
 	}

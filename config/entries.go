@@ -15,6 +15,7 @@ func (s *Settings) entries() []entry {
 	return []entry{
 		{"roles", "what this process does: controller, webhook or both; default: controller, and webhook where the installation has one", list(&s.Roles)},
 		{"namespace", "where the Lease, the ledger and the certificates are; default: the Pod's namespace, else \"default\"", text(&s.Namespace)},
+		{"namespaces", "the only namespaces to work in, for an installation without rights elsewhere: HandlerSets there, no ClusterHandlerSets; none: the whole cluster", list(&s.Namespaces)},
 		{"workers", "the number of objects of one resource that are handled at the same time", number(&s.Workers)},
 		{"gracePeriod", "for how long calls and writes may go on after the process was told to stop", span(&s.GracePeriod)},
 		{"budget.marker", "bytes of annotations on one object, at most", number(&s.Budget.Marker)},
@@ -43,6 +44,7 @@ func (s *Settings) entries() []entry {
 		{"webhook.url", "how API servers reach a webhook outside of the cluster, instead of the Service: https://host:port", text(&s.Webhook.URL)},
 		{"webhook.certificateDir", "folder with tls.crt, tls.key and ca.crt; default: certificates of an own CA, kept in a Secret and rotated", text(&s.Webhook.CertificateDir)},
 		{"webhook.secret", "the name of that Secret; default: dogear.dev-webhook", text(&s.Webhook.Secret)},
+		{"webhook.injectCAFrom", "namespace/name of the cert-manager Certificate in certificateDir: its CA injector keeps the webhook's CA bundle then", text(&s.Webhook.InjectCAFrom)},
 		{"webhook.controllerUsers", "users whose writes pass untouched: those that the controller runs as, where it runs apart from the webhook", list(&s.Webhook.ControllerUsers)},
 		{"webhook.fail", "refuse objects of users while no webhook answers", yes(&s.Webhook.Fail)},
 		{"webhook.timeout", "how long API servers wait for the webhook, from 1s to 30s", span(&s.Webhook.Timeout)},

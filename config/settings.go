@@ -21,6 +21,7 @@ const (
 type Settings struct {
 	Roles       []string // none: see Has
 	Namespace   string
+	Namespaces  []string // none: the whole cluster
 	Workers     int
 	GracePeriod time.Duration
 	Budget      storage.Budget
@@ -51,6 +52,7 @@ type Webhook struct {
 	URL               string
 	CertificateDir    string
 	Secret            string
+	InjectCAFrom      string // namespace/name of a Certificate
 	ControllerUsers   []string
 	Fail              bool
 	Timeout, LameDuck time.Duration

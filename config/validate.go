@@ -98,6 +98,11 @@ func (s Settings) checkProcess(c *checker) {
 	if s.Namespace != "" && len(validation.IsDNS1123Label(s.Namespace)) > 0 {
 		c.bad("namespace", "%q: want the name of a namespace", s.Namespace)
 	}
+	for _, name := range s.Namespaces {
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			c.bad("namespaces", "%q: want the name of a namespace", name)
+		}
+	}
 	if s.Workers < 1 || s.Workers > 1024 {
 		c.bad("workers", "%d: want 1 to 1024", s.Workers)
 	}
@@ -196,6 +201,15 @@ func (s Settings) checkWebhook(c *checker) {
 	c.within("webhook.lameDuck", w.LameDuck, 0, time.Minute)
 	if w.Secret != "" && len(validation.IsDNS1123Subdomain(w.Secret)) > 0 {
 		c.bad("webhook.secret", "%q: want the name of a Secret", w.Secret)
+	}
+	if from := w.InjectCAFrom; from != "" {
+		namespace, name, ok := strings.Cut(from, "/")
+		if !ok || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			c.bad("webhook.injectCAFrom", "%q: want namespace/name of a Certificate", from)
+		}
+		if w.CertificateDir == "" {
+			c.bad("webhook.injectCAFrom", "webhook.certificateDir is not set: mount the Certificate's Secret, and name its folder there")
+		}
 	}
 	if s.Has(RoleWebhook) && !s.Has(RoleController) && len(w.ControllerUsers) == 0 {
 		c.bad("webhook.controllerUsers", "none: a webhook apart from the controller must know the user that the controller runs as, "+

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -89,6 +90,9 @@ func (op *Operator) Check(registrations []handler.Registration) error {
 func (op *Operator) compile(registrations []handler.Registration) ([]*selection.Set, error) {
 	registrations = slices.Clone(registrations)
 	for i := range registrations {
+		if err := op.confine(&registrations[i].Spec); err != nil {
+			return nil, err
+		}
 		selects := registrations[i].Selects
 		registrations[i].Selects = func(u *unstructured.Unstructured) (bool, error) {
 			if op.owns(u) {
@@ -101,6 +105,24 @@ func (op *Operator) compile(registrations []handler.Registration) ([]*selection.
 		}
 	}
 	return selection.Compile(registrations, op.options.Scheme, op.options.IgnoreAnnotations)
+}
+
+// confine keeps a handler to the namespaces of the operator.
+func (op *Operator) confine(spec *handler.Spec) error {
+	allowed := op.options.Namespaces
+	if len(allowed) == 0 {
+		return nil
+	}
+	if len(spec.Namespaces) == 0 {
+		spec.Namespaces = slices.Clone(allowed)
+		return nil
+	}
+	for _, name := range spec.Namespaces {
+		if !slices.Contains(allowed, name) {
+			return fmt.Errorf("handler %q: namespace %q is not one of the operator's: %s", spec.ID, name, strings.Join(allowed, ", "))
+		}
+	}
+	return nil
 }
 
 // owns tells whether an object is one that the operator keeps for itself: its

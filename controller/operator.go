@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -186,6 +187,12 @@ func (op *Operator) newManager(cfg *rest.Config) (manager.Manager, error) {
 		HealthProbeBindAddress:        addressOrNone(o.HealthAddress),
 		GracefulShutdownTimeout:       &o.GracePeriod,
 		Controller:                    config.Controller{SkipNameValidation: new(true)},
+	}
+	for _, name := range o.Namespaces {
+		if options.Cache.DefaultNamespaces == nil {
+			options.Cache.DefaultNamespaces = map[string]cache.Config{}
+		}
+		options.Cache.DefaultNamespaces[name] = cache.Config{}
 	}
 	if options.LeaderElection {
 		duration, deadline := cmp.Or(o.LeaseDuration, defaultLeaseDuration), cmp.Or(o.RenewDeadline, defaultRenewDeadline)

@@ -34,6 +34,9 @@ type Options struct {
 	// Namespace is where the operator keeps its own objects: its Lease, its
 	// ledger and its certificates. Default: the Pod's namespace, else "default".
 	Namespace string
+	// Namespaces are the only ones whose objects are handled, for an operator that
+	// has no rights elsewhere. Default: all.
+	Namespaces []string
 	// Log takes the log. Default: controller-runtime's, which prints nothing
 	// before ctrl.SetLogger was called: call that first in main.
 	Log logr.Logger

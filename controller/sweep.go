@@ -256,8 +256,11 @@ func (op *Operator) release(ctx context.Context, gvk schema.GroupVersionKind) er
 }
 
 // eachOurs calls f for every object of the kind that carries anything of ours,
-// in some namespaces or, where none is named, in all.
+// in some namespaces or, where none is named, in all that are the operator's.
 func (op *Operator) eachOurs(ctx context.Context, kind schema.GroupVersionKind, namespaces []string, f func(*metav1.PartialObjectMetadata) error) error {
+	if len(namespaces) == 0 {
+		namespaces = op.options.Namespaces
+	}
 	if len(namespaces) == 0 {
 		return op.eachOursIn(ctx, kind, metav1.NamespaceAll, f)
 	}

@@ -41,6 +41,11 @@ type Webhook struct {
 	// Secret is the name of that Secret. Default: "<prefix>-webhook".
 	Secret string
 
+	// InjectCAFrom is the cert-manager Certificate in CertificateDir, as
+	// "namespace/name". Its CA injector keeps the bundle in the configuration,
+	// which holds ca.crt until then. Default: the operator keeps it.
+	InjectCAFrom string
+
 	// ControllerUsers are users whose writes pass untouched: those that the
 	// controller runs as, where it runs apart from the webhook.
 	ControllerUsers []string
@@ -197,7 +202,7 @@ func (op *Operator) configOptions(bundle []byte) webhook.ConfigOptions {
 	w := op.options.Webhook
 	o := webhook.ConfigOptions{
 		Name: op.name(), Domain: op.name(), ServiceAccounts: op.controllerUsers(), URL: w.URL, CABundle: bundle,
-		TimeoutSeconds: int32(w.Timeout / time.Second),
+		TimeoutSeconds: int32(w.Timeout / time.Second), InjectCAFrom: w.InjectCAFrom,
 	}
 	if w.Fail {
 		o.FailurePolicy = admissionregistrationv1.Fail

@@ -50,6 +50,9 @@ type ConfigOptions struct {
 	URL string
 	// CABundle is PEM with every authority that the API server shall trust.
 	CABundle []byte
+	// InjectCAFrom is a cert-manager Certificate, as "namespace/name", of whose
+	// authority others keep the bundle: CABundle is for the time before.
+	InjectCAFrom string
 	// FailurePolicy is for calls that fail. Default: Ignore.
 	FailurePolicy admissionregistrationv1.FailurePolicyType
 	// TimeoutSeconds is the API server's patience, 1 to 30. Default: 2.

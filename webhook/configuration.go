@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func Configuration(rules []Rule, options ConfigOptions) (*admissionregistrationv
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration",
 		},
-		ObjectMeta: metav1.ObjectMeta{Name: options.Name, Labels: maps.Clone(options.Labels)},
+		ObjectMeta: options.metadata(),
 	}
 	for _, rule := range merged {
 		configuration.Webhooks = append(configuration.Webhooks, options.webhook(rule))

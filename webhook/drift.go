@@ -13,12 +13,12 @@ import (
 // excluded besides: some clusters add such an expression to every webhook (AKS
 // does), and to take it out would be a fight without an end.
 func upToDate(have, want *admissionregistrationv1.MutatingWebhookConfiguration) bool {
-	return hasLabels(have, want) && slices.EqualFunc(have.Webhooks, want.Webhooks, sameWebhook)
+	return hasLabels(have, want) && sameInjection(have, want) && slices.EqualFunc(have.Webhooks, want.Webhooks, sameWebhook)
 }
 
 // upToDateValidating is upToDate for the other kind.
 func upToDateValidating(have, want *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
-	return hasLabels(have, want) && slices.EqualFunc(have.Webhooks, want.Webhooks, sameValidatingWebhook)
+	return hasLabels(have, want) && sameInjection(have, want) && slices.EqualFunc(have.Webhooks, want.Webhooks, sameValidatingWebhook)
 }
 
 func hasLabels(have, want metav1.Object) bool {

@@ -107,8 +107,11 @@ func (p *Publisher) publishMutating(ctx context.Context) (there bool, err error)
 	have := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	return p.publish(ctx, &p.mutating, configurationKind{
 		name: "mutating", want: want, have: have,
-		upToDate: func() bool { return upToDate(have, want) },
-		repair:   func() { have.Webhooks = want.DeepCopy().Webhooks },
+		upToDate: func() bool {
+			followInjector(have, want)
+			return upToDate(have, want)
+		},
+		repair: func() { have.Webhooks = want.DeepCopy().Webhooks },
 	})
 }
 
@@ -123,8 +126,11 @@ func (p *Publisher) publishValidating(ctx context.Context) error {
 	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	_, err = p.publish(ctx, &p.validating, configurationKind{
 		name: "validating", want: want, have: have,
-		upToDate: func() bool { return upToDateValidating(have, want) },
-		repair:   func() { have.Webhooks = want.DeepCopy().Webhooks },
+		upToDate: func() bool {
+			followInjectorValidating(have, want)
+			return upToDateValidating(have, want)
+		},
+		repair: func() { have.Webhooks = want.DeepCopy().Webhooks },
 	})
 	return err
 }
@@ -187,6 +193,7 @@ func (p *Publisher) patch(ctx context.Context, kind configurationKind) error {
 	}
 	maps.Copy(labels, kind.want.GetLabels())
 	kind.have.SetLabels(labels)
+	askInjector(kind.have, kind.want)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := p.Client.Patch(ctx, kind.have, patch, client.FieldOwner(FieldManager)); err != nil {
 		return err

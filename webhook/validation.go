@@ -1,8 +1,6 @@
 package webhook
 
 import (
-	"maps"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -26,7 +24,7 @@ func (v *Validation) Configuration(options ConfigOptions) (*admissionregistratio
 		return nil, err
 	}
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: options.Name, Labels: maps.Clone(options.Labels)},
+		ObjectMeta: options.metadata(),
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:                    "validate." + options.Domain,
 			ClientConfig:            options.clientConfigFor(ValidationPath),

@@ -89,8 +89,10 @@ func (s *Service) serverAddresses(ctx context.Context, api *rest.Config) (all []
 	if !s.controls() {
 		return nil // it calls nobody
 	}
-	if err := s.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, service); err != nil {
-		s.log.Info("The API server's own Service cannot be read, so its address is denied to endpoints only if it is in the kubeconfig or the settings", "error", err.Error())
+	if s.mayName(metav1.NamespaceDefault) {
+		if err := s.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, service); err != nil {
+			s.log.Info("The API server's own Service cannot be read, so its address is denied to endpoints only if it is in the kubeconfig or the settings", "error", err.Error())
+		}
 	}
 	for _, host := range append(hosts, service.Spec.ClusterIPs...) {
 		if ip, err := netip.ParseAddr(host); err == nil {

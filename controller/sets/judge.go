@@ -76,8 +76,10 @@ type verdicts struct {
 // go first, each by name.
 func (s *Service) list(ctx context.Context) ([]v1alpha1.AnySet, error) {
 	cluster, namespaced := &v1alpha1.ClusterHandlerSetList{}, &v1alpha1.HandlerSetList{}
-	if err := s.cached.List(ctx, cluster); err != nil {
-		return nil, fmt.Errorf("list ClusterHandlerSets: %w", err)
+	if !s.confined() {
+		if err := s.cached.List(ctx, cluster); err != nil {
+			return nil, fmt.Errorf("list ClusterHandlerSets: %w", err)
+		}
 	}
 	if err := s.cached.List(ctx, namespaced); err != nil {
 		return nil, fmt.Errorf("list HandlerSets: %w", err)

@@ -51,6 +51,9 @@ func (s *Service) listenToNamespaces(ctx context.Context, m manager.Manager) err
 // namespace is the namespace that expressions see: its metadata; nil where it
 // is not known.
 func (s *Service) namespace(name string) (map[string]any, error) {
+	if s.confined() {
+		return nil, nil
+	}
 	n := namespaceObject()
 	if err := s.cached.Get(context.Background(), client.ObjectKey{Name: name}, n); err != nil {
 		if apierrors.IsNotFound(err) {

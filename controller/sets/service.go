@@ -3,6 +3,7 @@ package sets
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -86,7 +87,7 @@ func operatorOptions(o Options) controller.Options {
 		panic(err) // it is complete in itself
 	}
 	options := controller.Options{
-		Domain: storage.ServiceDomain, Config: o.Config, Scheme: scheme, Namespace: s.Namespace, Log: o.Log,
+		Domain: storage.ServiceDomain, Config: o.Config, Scheme: scheme, Namespace: s.Namespace, Namespaces: s.Namespaces, Log: o.Log,
 		Workers: s.Workers, Budget: s.Budget, IgnoreAnnotations: s.IgnoreAnnotations,
 		LeaderElection: s.LeaderElect, LeaseDuration: s.LeaseDuration, RenewDeadline: s.RenewDeadline, RetryPeriod: s.RetryPeriod,
 		GracePeriod: s.GracePeriod, MetricsAddress: s.MetricsAddress, HealthAddress: s.HealthAddress,
@@ -102,7 +103,7 @@ func operatorOptions(o Options) controller.Options {
 		options.Webhook = &controller.Webhook{
 			Address: w.Address, Service: w.Service, ServicePort: int32(w.ServicePort), URL: w.URL,
 			CertificateDir: w.CertificateDir, Secret: w.Secret, ControllerUsers: w.ControllerUsers,
-			Fail: w.Fail, Timeout: w.Timeout, LameDuck: w.LameDuck,
+			InjectCAFrom: w.InjectCAFrom, Fail: w.Fail, Timeout: w.Timeout, LameDuck: w.LameDuck,
 		}
 	}
 	return options
@@ -136,6 +137,15 @@ func (s *Service) Start(ctx context.Context) error {
 // controls tells whether this process handles objects, in its turn.
 func (s *Service) controls() bool { return s.settings.Has(config.RoleController) }
 
+// confined tells that the service works in some namespaces alone: what is in
+// none, as ClusterHandlerSets and the namespaces themselves, is not for it.
+func (s *Service) confined() bool { return len(s.settings.Namespaces) > 0 }
+
+// mayName tells whether sets can name what is in a namespace.
+func (s *Service) mayName(namespace string) bool {
+	return !s.confined() || slices.Contains(s.settings.Namespaces, namespace)
+}
+
 // everywhere runs also where the process doesn't lead.
 type everywhere func(context.Context) error
 
@@ -165,10 +175,11 @@ func (s *Service) connect(ctx context.Context, m manager.Manager) error {
 	if s.endpoints, err = s.newEndpoints(ctx, m.GetConfig()); err != nil {
 		return err
 	}
-	for _, object := range []client.Object{&v1alpha1.ClusterHandlerSet{}, &v1alpha1.HandlerSet{}} {
-		if err := s.listen(ctx, m, object, s.lookAgain); err != nil {
-			return err
-		}
+	if err := s.listen(ctx, m, &v1alpha1.HandlerSet{}, s.lookAgain); err != nil || s.confined() {
+		return err
+	}
+	if err := s.listen(ctx, m, &v1alpha1.ClusterHandlerSet{}, s.lookAgain); err != nil {
+		return err
 	}
 	return s.listenToNamespaces(ctx, m)
 }

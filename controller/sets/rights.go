@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 )
@@ -52,7 +53,7 @@ func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err erro
 	namespace := v.set.GetNamespace()
 	name := v.resource.name
 	needed := []right{}
-	for _, verb := range []string{"get", "list", "watch", "patch"} {
+	for _, verb := range objectVerbs {
 		needed = append(needed, right{name.Group, name.Resource, "", namespace, verb})
 	}
 	if deleted := v.set.GetDeletionTimestamp() != nil; !deleted && v.resource.subresource && r.writesStatus(ctx, v) {
@@ -115,36 +116,16 @@ func (r *rights) has(ctx context.Context, n right) (bool, error) {
 // rightsMessage says which rule is missing, with a ClusterRole to apply.
 func rightsMessage(v *verdict, missing []right) string {
 	var verbs []string
-	status := false
 	for _, m := range missing {
 		if m.subresource != "" {
-			status = true
-			continue
+			m.verb += " of its " + m.subresource
 		}
 		verbs = append(verbs, m.verb)
 	}
-	name := v.resource.name
-	var text strings.Builder
-	fmt.Fprintf(&text, "Dogear lacks rights for %s:", name.GroupResource())
-	if len(verbs) > 0 {
-		fmt.Fprintf(&text, " %s", strings.Join(verbs, ", "))
+	name := v.resource.name.GroupResource()
+	role, err := yaml.Marshal(ResourceRole(name, v.resource.subresource))
+	if err != nil {
+		panic(err) // it is made of strings
 	}
-	if status {
-		text.WriteString(" patch of its status")
-	}
-	fmt.Fprintf(&text, `. Apply this ClusterRole:
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: dogear-%s
-  labels: {%s: "true"}
-rules:
-- apiGroups: [%q]
-  resources: [%s]
-  verbs: [get, list, watch, patch]
-`, strings.TrimSuffix(name.Resource+"."+name.Group, "."), AggregateLabel, name.Group, name.Resource)
-	if v.resource.subresource {
-		fmt.Fprintf(&text, "- apiGroups: [%q]\n  resources: [%s/status]\n  verbs: [patch]\n", name.Group, name.Resource)
-	}
-	return text.String()
+	return fmt.Sprintf("Dogear lacks rights for %s: %s. Apply this ClusterRole:\n%s", name, strings.Join(verbs, ", "), role)
 }

@@ -1,0 +1,40 @@
+{{/* What values come to. A helper that says yes or no prints "true" or nothing. */}}
+
+{{- define "dogear.webhook" -}}
+{{- $enabled := .Values.webhook.enabled | toString }}
+{{- if or (eq $enabled "true") (and (eq $enabled "auto") (not .Values.namespaced.enabled)) }}true{{ end }}
+{{- end }}
+
+{{/* builtin, cert-manager or secret. */}}
+{{- define "dogear.certificate" -}}
+{{ .Values.webhook.certificate.mode | default "builtin" }}
+{{- end }}
+
+{{/* The Secret with the certificate that is mounted. */}}
+{{- define "dogear.certificateSecret" -}}
+{{ .Values.webhook.certificate.secretName | default (printf "%s-webhook-tls" (include "dogear.fullname" .)) }}
+{{- end }}
+
+{{/* The namespaces in which a namespaced installation works, one a line. */}}
+{{- define "dogear.namespaces" -}}
+{{ .Values.namespaced.namespaces | default (list .Release.Namespace) | toYaml }}
+{{- end }}
+
+{{/* The number of Pods of the webhook that there are at least. */}}
+{{- define "dogear.webhookReplicas" -}}
+{{- if .Values.webhook.autoscaling.enabled }}
+{{- .Values.webhook.autoscaling.minReplicas | default 1 | int }}
+{{- else }}
+{{- .Values.webhook.replicas | default 0 | int }}
+{{- end }}
+{{- end }}
+
+{{/* Seconds of a duration such as 1h30m5s. */}}
+{{- define "dogear.seconds" -}}
+{{- $total := 0 }}
+{{- range $part := regexFindAll "[0-9]+[hms]" (. | default "0s" | toString) -1 }}
+{{- $unit := index (dict "h" 3600 "m" 60 "s" 1) (regexFind "[hms]" $part) }}
+{{- $total = add $total (mul (regexFind "[0-9]+" $part | int) $unit) }}
+{{- end }}
+{{- $total }}
+{{- end }}

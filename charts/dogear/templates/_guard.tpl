@@ -1,0 +1,3 @@
+{{/* What the schema of values cannot say: values that contradict each other. */}}
+{{- define "dogear.guard" -}}
+{{- end }}

@@ -82,6 +82,10 @@ func (op *Operator) Prefix() string { return string(op.prefix) }
 // Namespace is where the operator keeps its own objects.
 func (op *Operator) Namespace() string { return op.options.Namespace }
 
+// Username is the user that the operator acts as, which is known once Manager
+// has connected.
+func (op *Operator) Username() string { return op.username }
+
 // name is the name of the operator's own objects.
 func (op *Operator) name() string { return string(op.prefix) }
 

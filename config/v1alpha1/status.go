@@ -14,7 +14,8 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionResourceServed: the API server serves the resource.
 	ConditionResourceServed = "ResourceServed"
-	// ConditionEndpointsHealthy: no endpoint's circuit breaker is open.
+	// ConditionEndpointsHealthy: no endpoint's circuit breaker is open, and what
+	// calls need may be read.
 	ConditionEndpointsHealthy = "EndpointsHealthy"
 	// ConditionPermitted: the installation's settings allow the resource and
 	// the endpoints, and Dogear has the rights it needs. If not, the message

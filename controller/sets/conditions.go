@@ -107,6 +107,9 @@ func (s *Service) endpointsHealthy(v *verdict) (finding, bool) {
 	if v.set.GetDeletionTimestamp() != nil || len(v.set.Declared().Handlers) == 0 {
 		return finding{}, false
 	}
+	if v.unreadable != "" {
+		return finding{v1alpha1.ConditionEndpointsHealthy, metav1.ConditionFalse, "EndpointRightsMissing", v.unreadable}, true
+	}
 	var down []string
 	for i := range v.set.Declared().Handlers {
 		id := v.set.Declared().Handlers[i].ID

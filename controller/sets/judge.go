@@ -46,6 +46,8 @@ type verdict struct {
 	usable bool
 	// unwatchable tells that the rights to hold objects are missing.
 	unwatchable bool
+	// unreadable is what of the endpoints may not be read; empty: nothing.
+	unreadable string
 	// stalled tells that only a person can mend what is wrong.
 	stalled bool
 	// defaults tells that those of the set may be filled in.
@@ -196,6 +198,7 @@ func (s *Service) judgeSet(ctx context.Context, v *verdict) {
 	if !valid || permitted == metav1.ConditionFalse {
 		return
 	}
+	s.judgeEndpointRights(ctx, v)
 	registrations, err := s.registrations(v)
 	if err == nil {
 		err = s.op.Check(registrations)

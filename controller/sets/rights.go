@@ -24,6 +24,7 @@ const rightsMissing = "RightsMissing"
 // right is one to do something with a resource.
 type right struct {
 	group, resource, subresource, namespace string
+	name                                    string // empty: all
 	verb                                    string
 }
 
@@ -54,10 +55,10 @@ func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err erro
 	name := v.resource.name
 	needed := []right{}
 	for _, verb := range objectVerbs {
-		needed = append(needed, right{name.Group, name.Resource, "", namespace, verb})
+		needed = append(needed, right{group: name.Group, resource: name.Resource, namespace: namespace, verb: verb})
 	}
 	if deleted := v.set.GetDeletionTimestamp() != nil; !deleted && v.resource.subresource && r.writesStatus(ctx, v) {
-		needed = append(needed, right{name.Group, name.Resource, "status", namespace, "patch"})
+		needed = append(needed, right{group: name.Group, resource: name.Resource, subresource: "status", namespace: namespace, verb: "patch"})
 	}
 	for _, n := range needed {
 		allowed, err := r.has(ctx, n)
@@ -98,7 +99,7 @@ func (r *rights) has(ctx context.Context, n right) (bool, error) {
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource,
+			Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource, Name: n.name,
 		},
 	}}
 	if err := r.client.Create(ctx, review); err != nil && ok {

@@ -1,9 +1,11 @@
 package service
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -197,4 +199,46 @@ func TestTheMissingRightIsTold(t *testing.T) {
 	}
 	b.awaitReady(s)
 	b.await(b.custom("Phased", "v1", "object"), "Succeeded")
+}
+
+// TestTheMissingRightToReadASecretIsTold: before any call needs it, with what
+// to apply.
+func TestTheMissingRightToReadASecretIsTold(t *testing.T) {
+	b := newBench(t)
+	hooks := rigtest.Namespace(t)
+	rights := rights(b.namespace, handleAll...)
+	for i, rule := range rights.Cluster {
+		if len(rule.Resources) > 1 && rule.Resources[1] == "secrets" {
+			rights.Cluster[i].Resources = []string{"services"}
+		}
+		if slices.Contains(rule.Resources, "configmaps") { // of handleAll
+			rights.Cluster[i].Resources = []string{"configmaps"}
+		}
+	}
+	account, err := b.cp.ServiceAccountConfig(t.Context(), b.namespace, "dogear", rights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.start(func(o *setsOptions) { o.Config = account })
+	e := b.endpoint("hook", nil)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: hooks, Name: "signing"},
+		StringData: map[string]string{"key": "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32))},
+	}
+	if err := b.admin.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	s := b.set("unreadable", "configmaps", "handlers:\n- {id: h, causes: [Create], http: "+
+		strings.TrimSuffix(e.http(), "}")+", secretRef: {namespace: "+hooks+", name: signing}}}\n")
+	c := b.awaitCondition(s, v1alpha1.ConditionEndpointsHealthy, metav1.ConditionFalse, "EndpointRightsMissing")
+	head, text, _ := strings.Cut(c.Message, "\n")
+	wantText(t, head, "secrets "+hooks+"/signing")
+	for _, manifest := range strings.Split(text, "---\n") {
+		b.apply(manifest)
+	}
+	b.awaitCondition(s, v1alpha1.ConditionEndpointsHealthy, metav1.ConditionTrue, "")
+	b.await(b.configMap("object", nil), "Succeeded")
+	if n := len(e.calls()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
 }

@@ -1,0 +1,118 @@
+package sets
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/dogear-dev/dogear/config/v1alpha1"
+)
+
+// read is the right to read a Service or Secret that calls need.
+type read struct {
+	resource string // services or secrets
+	types.NamespacedName
+}
+
+// endpointReads lists what the calls of a set read, each once.
+func endpointReads(set v1alpha1.AnySet) (all []read) {
+	add := func(resource, namespace, name string) {
+		r := read{resource, types.NamespacedName{Namespace: namespace, Name: name}}
+		if !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	handlers := set.Declared().Handlers
+	for i := range handlers {
+		h := &handlers[i].HTTP
+		if h.Service != nil {
+			add("services", h.ServiceNamespace(set), h.Service.Name)
+		}
+		for _, ref := range []*v1alpha1.SecretReference{h.SecretRef, h.CASecretRef, h.ClientCertificateSecretRef} {
+			if ref != nil {
+				add("secrets", h.SecretNamespace(set, ref), ref.Name)
+			}
+		}
+	}
+	return all
+}
+
+// judgeEndpointRights finds out whether this process may read what the calls of
+// a set need: without, its handlers wait.
+func (s *Service) judgeEndpointRights(ctx context.Context, v *verdict) {
+	if !s.controls() || v.set.GetDeletionTimestamp() != nil {
+		return
+	}
+	var missing []read
+	reads := endpointReads(v.set)
+	for _, r := range reads {
+		// What the API server does not tell, the calls will.
+		if allowed, err := s.rights.has(ctx, right{resource: r.resource, namespace: r.Namespace, name: r.Name, verb: "get"}); err == nil && !allowed {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) > 0 {
+		v.unreadable = endpointRightsMessage("dogear-endpoints-"+v.set.GetName(), reads, missing, s.op.Username())
+	}
+}
+
+// endpointRightsMessage says which rights are missing, with Roles to apply that
+// give all that the set needs in their namespaces.
+func endpointRightsMessage(name string, reads, missing []read, user string) string {
+	var texts []string
+	var namespaces []string
+	for _, m := range missing {
+		texts = append(texts, m.resource+" "+m.String())
+		if !slices.Contains(namespaces, m.Namespace) {
+			namespaces = append(namespaces, m.Namespace)
+		}
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "handlers wait, as Dogear lacks the right to get %s. Apply:\n", strings.Join(texts, ", "))
+	for i, namespace := range namespaces {
+		for j, object := range endpointRole(namespace, name, reads, user) {
+			if i+j > 0 {
+				out.WriteString("---\n")
+			}
+			text, err := yaml.Marshal(object)
+			if err != nil {
+				panic(err) // it is made of strings
+			}
+			out.Write(text)
+		}
+	}
+	return out.String()
+}
+
+// endpointRole is a Role for what is read in a namespace, and its binding to
+// the user that this process runs as.
+func endpointRole(namespace, name string, reads []read, user string) []any {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	role := &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta}
+	for _, resource := range []string{"services", "secrets"} {
+		var names []string
+		for _, r := range reads {
+			if r.resource == resource && r.Namespace == namespace {
+				names = append(names, r.Name)
+			}
+		}
+		if len(names) > 0 {
+			role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: names, Verbs: []string{"get"}})
+		}
+	}
+	subject := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		own, name, _ := strings.Cut(account, ":")
+		subject = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: own, Name: name}
+	}
+	return []any{role, &rbacv1.RoleBinding{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}, Subjects: []rbacv1.Subject{subject},
+	}}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,9 @@ type Options struct {
 	Controllers []string
 	// EtcdArgs, APIServerArgs and ControllerManagerArgs are added last, and so win.
 	EtcdArgs, APIServerArgs, ControllerManagerArgs []string
+	// AuditPolicy has the API server write events by this policy (YAML) to the
+	// file AuditLog. Default: none.
+	AuditPolicy string
 	// Log gets a line per step. Default: none.
 	Log io.Writer
 }
@@ -45,6 +49,7 @@ type ControlPlane struct {
 	processes map[Name]*Process
 	keep      bool // the data stays after Stop
 	client    func() (client.Client, error)
+	first     []func() error // what Stop does before anything else
 }
 
 type ports struct{ etcd, peer, apiserver, manager int }
@@ -134,10 +139,18 @@ func (cp *ControlPlane) Dir() string { return cp.dir }
 // Keep lets Stop leave the data and logs, for a look at what failed.
 func (cp *ControlPlane) Keep() { cp.keep = true }
 
+// BeforeStop has do called when Stop begins, for what runs on the control plane
+// and must not outlive it. The last one given is called first.
+func (cp *ControlPlane) BeforeStop(do func() error) { cp.first = append(cp.first, do) }
+
 // Stop kills all processes and removes the data, unless Options.Dir was set or
 // Keep called. It may be called again.
 func (cp *ControlPlane) Stop() error {
 	var errs []error
+	for _, do := range slices.Backward(cp.first) {
+		errs = append(errs, do())
+	}
+	cp.first = nil
 	for _, name := range []Name{ControllerManager, APIServer, Etcd} {
 		if process := cp.processes[name]; process != nil {
 			errs = append(errs, process.Kill())

@@ -36,7 +36,7 @@ func (p *Process) start() (done chan struct{}, err error) {
 	defer log.Close()
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := spawn(cmd); err != nil {
+	if err := Spawn(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
 	done = make(chan struct{})

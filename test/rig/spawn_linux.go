@@ -20,9 +20,9 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// spawn starts cmd so that it dies with this process, even by SIGKILL, and is
+// Spawn starts cmd so that it dies with this process, even by SIGKILL, and is
 // not reached by a Ctrl-C in the terminal: the rig stops it in order.
-func spawn(cmd *exec.Cmd) error {
+func Spawn(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)
 	spawner() <- func() { started <- cmd.Start() }

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// spawn starts cmd. Only Linux can end it with this process: here a killed
+// Spawn starts cmd. Only Linux can end it with this process: here a killed
 // parent leaves it behind.
-func spawn(cmd *exec.Cmd) error {
+func Spawn(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd.Start()
 }

@@ -1,7 +1,7 @@
 {{/* What values come to. A helper that says yes or no prints "true" or nothing. */}}
 
 {{- define "dogear.webhook" -}}
-{{- $enabled := .Values.webhook.enabled | toString }}
+{{- $enabled := kindIs "invalid" .Values.webhook.enabled | ternary "auto" .Values.webhook.enabled | toString }}
 {{- if or (eq $enabled "true") (and (eq $enabled "auto") (not .Values.namespaced.enabled)) }}true{{ end }}
 {{- end }}
 

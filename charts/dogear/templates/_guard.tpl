@@ -1,3 +1,170 @@
-{{/* What the schema of values cannot say: values that contradict each other. */}}
+{{/*
+What the schema of values cannot say: values that contradict each other. All of them
+are told at once, each with its name and what to do.
+*/}}
 {{- define "dogear.guard" -}}
+{{- $problems := concat
+  (include "dogear.guard.scope" . | fromJsonArray)
+  (include "dogear.guard.rights" . | fromJsonArray)
+  (include "dogear.guard.certificate" . | fromJsonArray)
+  (include "dogear.guard.pods" . | fromJsonArray)
+  (include "dogear.guard.settings" . | fromJsonArray)
+  (include "dogear.guard.others" . | fromJsonArray) }}
+{{- with $problems }}
+{{- fail (printf "these values cannot be:\n- %s" (join "\n- " .)) }}
+{{- end }}
+{{- end }}
+
+{{- define "dogear.guard.scope" -}}
+{{- $v := .Values }}
+{{- $p := list }}
+{{- $name := include "dogear.fullname" . }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}
+{{- $p = append $p (printf "fullnameOverride: Services cannot be called %q: give a name that begins with a letter and has small letters, digits and - only" $name) }}
+{{- end }}
+{{- if $v.namespaced.enabled }}
+{{- if eq ($v.webhook.enabled | toString) "true" }}
+{{- $p = append $p "webhook.enabled: a namespaced installation has no webhook, whose configuration is for the whole cluster: leave it at auto, or set namespaced.enabled to false" }}
+{{- end }}
+{{- if $v.crds.migrate }}
+{{- $p = append $p "crds.migrate: it needs rights for the whole cluster, which a namespaced installation has not: run `dogear migrate` yourself" }}
+{{- end }}
+{{- else if $v.namespaced.namespaces }}
+{{- $p = append $p "namespaced.namespaces: it counts in a namespaced installation only: set namespaced.enabled to true, or take it away" }}
+{{- end }}
+{{- toJson $p }}
+{{- end }}
+
+{{- define "dogear.guard.rights" -}}
+{{- $v := .Values }}
+{{- $p := list }}
+{{- $allowed := include "dogear.namespaces" . | fromYamlArray }}
+{{- range $list := list "endpointServices" "endpointSecrets" }}
+{{- $seen := list }}
+{{- range index $v.rbac $list }}
+{{- if has .namespace $seen }}
+{{- $p = append $p (printf "rbac.%s: namespace %q is there twice: put its names into one entry" $list .namespace) }}
+{{- end }}
+{{- $seen = append $seen .namespace }}
+{{- if and $v.namespaced.enabled (not (has .namespace $allowed)) }}
+{{- $p = append $p (printf "rbac.%s: namespace %q is none of namespaced.namespaces (%s): sets can name nothing there" $list .namespace (join ", " $allowed)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if and $v.rbac.allEndpointServices $v.rbac.endpointServices }}
+{{- $p = append $p "rbac.endpointServices: rbac.allEndpointServices has all of them: set that to false, or take this away" }}
+{{- end }}
+{{- if and $v.rbac.allEndpointSecrets $v.rbac.endpointSecrets }}
+{{- $p = append $p "rbac.endpointSecrets: rbac.allEndpointSecrets has all of them: set that to false, or take this away" }}
+{{- end }}
+{{- $seen := list }}
+{{- range $v.rbac.resources }}
+{{- $name := list .resource .group | compact | join "." }}
+{{- if has $name $seen }}
+{{- $p = append $p (printf "rbac.resources: %s is there twice: take one away" $name) }}
+{{- end }}
+{{- $seen = append $seen $name }}
+{{- if and (eq $name "secrets") (not $v.settings.allowSecrets) }}
+{{- $p = append $p "rbac.resources: sets may not handle secrets: set settings.allowSecrets to true, or take them away" }}
+{{- end }}
+{{- end }}
+{{- toJson $p }}
+{{- end }}
+
+{{- define "dogear.guard.certificate" -}}
+{{- $certificate := .Values.webhook.certificate }}
+{{- $mode := include "dogear.certificate" . }}
+{{- $p := list }}
+{{- if and (eq $mode "secret") (not $certificate.secretName) }}
+{{- $p = append $p "webhook.certificate.secretName: mode secret needs it: name a Secret with tls.crt, tls.key and ca.crt (or set caBundle)" }}
+{{- end }}
+{{- if and (eq $mode "builtin") $certificate.secretName }}
+{{- $p = append $p "webhook.certificate.secretName: mode builtin makes its own: set webhook.certificate.mode to secret or cert-manager, or take it away" }}
+{{- end }}
+{{- if $certificate.caBundle }}
+{{- if ne $mode "secret" }}
+{{- $p = append $p (printf "webhook.certificate.caBundle: it is for mode secret, and the mode is %s: take it away" $mode) }}
+{{- else if not (contains "-----BEGIN CERTIFICATE-----" $certificate.caBundle) }}
+{{- $p = append $p "webhook.certificate.caBundle: no certificate is in it: give PEM, which begins with -----BEGIN CERTIFICATE-----" }}
+{{- end }}
+{{- end }}
+{{- if and $certificate.issuerRef.name (ne $mode "cert-manager") }}
+{{- $p = append $p (printf "webhook.certificate.issuerRef: it is for mode cert-manager, and the mode is %s: take it away" $mode) }}
+{{- end }}
+{{- if and (eq $mode "cert-manager") $certificate.duration $certificate.renewBefore }}
+{{- if le (include "dogear.seconds" $certificate.duration | int64) (include "dogear.seconds" $certificate.renewBefore | int64) }}
+{{- $p = append $p (printf "webhook.certificate.renewBefore: %s is not less than webhook.certificate.duration, which is %s: renew later" $certificate.renewBefore $certificate.duration) }}
+{{- end }}
+{{- end }}
+{{- toJson $p }}
+{{- end }}
+
+{{- define "dogear.guard.pods" -}}
+{{- $v := .Values }}
+{{- $p := list }}
+{{- range $component := list "controller" "webhook" }}
+{{- $budget := (index $v $component).podDisruptionBudget }}
+{{- if and (include "dogear.given" $budget.minAvailable) (include "dogear.given" $budget.maxUnavailable) }}
+{{- $p = append $p (printf "%s.podDisruptionBudget: minAvailable and maxUnavailable are set: set one of them" $component) }}
+{{- end }}
+{{- end }}
+{{- $scaling := $v.webhook.autoscaling }}
+{{- if $scaling.enabled }}
+{{- if gt ($scaling.minReplicas | default 1 | int) ($scaling.maxReplicas | default 6 | int) }}
+{{- $p = append $p (printf "webhook.autoscaling.minReplicas: %d is more than maxReplicas, which is %d" ($scaling.minReplicas | default 1 | int) ($scaling.maxReplicas | default 6 | int)) }}
+{{- end }}
+{{- if not (or $scaling.targetCPUUtilizationPercentage $scaling.metrics) }}
+{{- $p = append $p "webhook.autoscaling: nothing to scale by: set targetCPUUtilizationPercentage or metrics" }}
+{{- end }}
+{{- end }}
+{{- $ports := dict }}
+{{- $taken := list
+  (list "metrics.port" ($v.metrics.port | default 8080)) (list "healthPort" ($v.healthPort | default 8081))
+  (list "webhook.port" ($v.webhook.port | default 9443)) (list "callback.port" ($v.callback.port | default 9444)) }}
+{{- range $taken }}
+{{- $port := index . 1 | int | toString }}
+{{- if hasKey $ports $port }}
+{{- $p = append $p (printf "%s: %s is %s, too: give each a port of its own" (index . 0) $port (get $ports $port)) }}
+{{- end }}
+{{- $_ := set $ports $port (index . 0) }}
+{{- end }}
+{{- toJson $p }}
+{{- end }}
+
+{{- define "dogear.guard.settings" -}}
+{{- $s := .Values.settings }}
+{{- $p := list }}
+{{- $lease := include "dogear.seconds" ($s.leaseDuration | default "15s") | int64 }}
+{{- $renew := include "dogear.seconds" ($s.renewDeadline | default "10s") | int64 }}
+{{- $retry := include "dogear.seconds" ($s.retryPeriod | default "2s") | int64 }}
+{{- if le $lease $renew }}
+{{- $p = append $p (printf "settings.leaseDuration: %ds is not more than settings.renewDeadline, which is %ds" $lease $renew) }}
+{{- end }}
+{{- if le (mul $renew 10) (mul $retry 12) }}
+{{- $p = append $p (printf "settings.renewDeadline: %ds is not more than 1.2 times settings.retryPeriod, which is %ds" $renew $retry) }}
+{{- end }}
+{{- if gt ($s.budget.payload | default 16384 | int) ($s.budget.marker | default 65536 | int) }}
+{{- $p = append $p (printf "settings.budget.payload: %d bytes are more than settings.budget.marker, which is %d" ($s.budget.payload | default 16384 | int) ($s.budget.marker | default 65536 | int)) }}
+{{- end }}
+{{- range $most := list (list "settings.gracePeriod" $s.gracePeriod 3600) (list "webhook.timeout" .Values.webhook.timeout 30) (list "webhook.lameDuck" .Values.webhook.lameDuck 60) }}
+{{- if gt (include "dogear.seconds" (index $most 1) | int) (index $most 2) }}
+{{- $p = append $p (printf "%s: %s is too long: at most %ds" (index $most 0) (index $most 1) (index $most 2)) }}
+{{- end }}
+{{- end }}
+{{- toJson $p }}
+{{- end }}
+
+{{- define "dogear.guard.others" -}}
+{{- $v := .Values }}
+{{- $p := list }}
+{{- if and $v.uninstall.keepState $v.uninstall.removeMarkers }}
+{{- $p = append $p "uninstall.removeMarkers: uninstall.keepState leaves all state on objects: set one of them to false" }}
+{{- end }}
+{{- if and (not $v.callback.enabled) (or $v.callback.url $v.callback.certificate.secretName) }}
+{{- $p = append $p "callback.enabled: it is false, though callback.url or callback.certificate.secretName is set: set it to true, or take them away" }}
+{{- end }}
+{{- if and $v.metrics.serviceMonitor.enabled (not $v.metrics.service.enabled) }}
+{{- $p = append $p "metrics.serviceMonitor.enabled: it needs the Service: set metrics.service.enabled to true" }}
+{{- end }}
+{{- toJson $p }}
 {{- end }}

@@ -7,6 +7,7 @@
 package v1alpha1
 
 //go:generate go tool -modfile=../../.ci/tools/go.mod controller-gen object crd:ignoreUnexportedFields=true paths=. output:crd:dir=../../charts/dogear/files/crds
+//go:generate go tool -modfile=../../.ci/tools/go.mod controller-gen crd:ignoreUnexportedFields=true paths=. output:crd:dir=../../charts/dogear-crds/files/crds
 //go:generate go run ./internal/reference . ../../docs/handlersets.md
 
 import (

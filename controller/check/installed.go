@@ -1,0 +1,127 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/controller/installation"
+)
+
+// place is where Dogear is, and how it is set up.
+type place struct {
+	*installation.Installation
+	settings settings
+	// unset is why the settings are not known; nil: they are.
+	unset error
+}
+
+// confined tells that Dogear works in some namespaces alone.
+func (p *place) confined() bool { return len(p.settings.namespaces) > 0 }
+
+// errNowhere says that there is nothing of Dogear.
+var errNowhere = errors.New("there is nothing of Dogear")
+
+func (r *round) installedChecks() []Check {
+	return []Check{{Group: "installation", Name: "found", Link: "dogear-is-not-found", Essential: true, Run: r.installed}}
+}
+
+// place finds Dogear.
+func (r *round) place(ctx context.Context) (*place, error) {
+	return r.where.get(func() (*place, error) {
+		if r.options.Domain != "" {
+			return r.operator()
+		}
+		found, err := installation.Find(ctx, r.client, r.options.Namespace)
+		switch {
+		case errors.Is(err, installation.ErrNotFound):
+			return nil, errNowhere
+		case err != nil:
+			return nil, err
+		case found.Empty():
+			return nil, fmt.Errorf("%w in namespace %s", errNowhere, found.Namespace)
+		}
+		p := &place{Installation: found}
+		p.settings, p.unset = r.settings(ctx, found)
+		return p, nil
+	})
+}
+
+// operator is the place of one that was made with the SDK: nobody knows how it
+// is set up.
+func (r *round) operator() (*place, error) {
+	if r.options.Namespace == "" {
+		return nil, errors.New("the namespace of the operator is not known: name it with -n")
+	}
+	return &place{
+		Installation: &installation.Installation{Namespace: r.options.Namespace},
+		unset:        errors.New("the settings of an operator are in its program"),
+	}, nil
+}
+
+// settings reads those of the controller.
+func (r *round) settings(ctx context.Context, found *installation.Installation) (settings, error) {
+	d := found.Controller()
+	if d == nil || len(d.Spec.Template.Spec.Containers) == 0 {
+		return settings{}, errors.New("there is no Deployment of the controller")
+	}
+	pod := &d.Spec.Template.Spec
+	process := &pod.Containers[0]
+	text := ""
+	if name, key := settingsMap(pod, process); name != "" {
+		stored := &corev1.ConfigMap{}
+		if err := r.client.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, stored); err != nil {
+			return settings{}, fmt.Errorf("read the settings: %w", err)
+		}
+		text = stored.Data[key]
+	}
+	return settingsOf(process, text)
+}
+
+func (r *round) installed(ctx context.Context) Result {
+	p, err := r.place(ctx)
+	switch {
+	case errors.Is(err, errNowhere):
+		return failed("%s", err).hint("install it: helm install dogear oci://ghcr.io/dogear-dev/charts/dogear --namespace dogear --create-namespace; " +
+			"if it is elsewhere, name its namespace with -n")
+	case apierrors.IsForbidden(err):
+		return skipped("%s", err).hint("name the namespace with -n, and ask as somebody who may read in it")
+	case err != nil:
+		return failed("%s", err)
+	}
+	if len(p.Deployments) == 0 {
+		return warned("namespace %s has the ledger, but no Deployment", p.Namespace).
+			hint("if Dogear runs outside of the cluster, all is well; if it was removed, 'dogear uninstall' removes what it has left")
+	}
+	var names []string
+	for i := range p.Deployments {
+		names = append(names, p.Deployments[i].Name)
+	}
+	if p.Controller() == nil {
+		return failed("namespace %s has %s, but no controller (label %s=%s)", p.Namespace, strings.Join(names, ", "), installation.ComponentLabel, installation.ComponentController).
+			hint("helm upgrade dogear ...: without a controller nothing is handled")
+	}
+	where := ""
+	if p.confined() {
+		where = ", for the namespaces " + strings.Join(p.settings.namespaces, ", ")
+	}
+	return passed("%s in namespace %s%s", strings.Join(names, " and "), p.Namespace, where)
+}
+
+// deployments are those that were found; with none, the result says so.
+func (r *round) deployments(ctx context.Context) ([]appsv1.Deployment, Result) {
+	p, err := r.place(ctx)
+	if err != nil {
+		return nil, r.unread(err)
+	}
+	if len(p.Deployments) == 0 {
+		return nil, skipped("there is no Deployment")
+	}
+	return p.Deployments, Result{}
+}

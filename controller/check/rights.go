@@ -1,0 +1,322 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/dogear-dev/dogear/controller/installation"
+)
+
+func (r *round) rightsChecks() []Check {
+	return []Check{
+		{Group: "rights", Name: "controller", Link: "the-controller-lacks-rights", Run: r.baseRights},
+		{Group: "rights", Name: "webhook", Link: "the-webhook-lacks-rights", Run: r.webhookRights},
+		{Group: "rights", Name: "resources", Link: "rights-for-a-resource-are-missing", Run: r.resourceRights},
+		{Group: "rights", Name: "endpoints", Link: "rights-for-endpoints-are-missing", Run: r.endpointRights},
+	}
+}
+
+// right is one to do something with a resource.
+type right struct {
+	group, resource, subresource string
+	name, namespace              string // empty: any, all
+	verb                         string
+}
+
+// String is the right in words, for lists of those that are missing.
+func (n right) String() string {
+	text := n.verb + " " + n.what()
+	if n.name != "" {
+		text += " " + n.name
+	}
+	if n.namespace != "" {
+		text += " in namespace " + n.namespace
+	}
+	return text
+}
+
+func (n right) what() string {
+	text := n.resource
+	if n.subresource != "" {
+		text += "/" + n.subresource
+	}
+	if n.group != "" {
+		text += "." + n.group
+	}
+	return text
+}
+
+// several are rights for the same with several verbs.
+func (n right) several(verbs ...string) (all []right) {
+	for _, verb := range verbs {
+		n.verb = verb
+		all = append(all, n)
+	}
+	return all
+}
+
+// askers is how many reviews are under way at the same time.
+const askers = 8
+
+// missing asks which rights a ServiceAccount lacks, each once.
+func (r *round) missing(ctx context.Context, namespace, account string, needed []right) (lacking []right, err error) {
+	var (
+		group errgroup.Group
+		mu    sync.Mutex
+		seen  = map[right]bool{}
+	)
+	me, err := r.user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	user := "system:serviceaccount:" + namespace + ":" + account
+	group.SetLimit(askers)
+	for _, n := range needed {
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
+		group.Go(func() error {
+			allowed, err := r.has(ctx, n, user, namespace, me)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && !allowed {
+				lacking = append(lacking, n)
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	slices.SortFunc(lacking, func(a, b right) int {
+		return strings.Compare(a.what()+a.namespace+a.name+a.verb, b.what()+b.namespace+b.name+b.verb)
+	})
+	return lacking, err
+}
+
+// has asks for one right: of this process where it is the user, else of the user.
+func (r *round) has(ctx context.Context, n right, user, namespace, me string) (bool, error) {
+	attributes := &authorizationv1.ResourceAttributes{
+		Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource, Name: n.name,
+	}
+	if me == user {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
+		err := r.client.Create(ctx, review)
+		return review.Status.Allowed, err
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		ResourceAttributes: attributes, User: user,
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}}
+	err := r.client.Create(ctx, review)
+	return review.Status.Allowed, err
+}
+
+// account is a ServiceAccount of a component; with none, the result says so.
+func (r *round) account(ctx context.Context, component string) (*place, string, Result) {
+	p, err := r.place(ctx)
+	if err != nil {
+		return nil, "", r.unread(err)
+	}
+	d := p.Controller()
+	if component == installation.ComponentWebhook {
+		d = p.Webhook()
+	}
+	if d == nil {
+		return nil, "", skipped("there is no Deployment of the %s, so its ServiceAccount is not known", component)
+	}
+	if name := d.Spec.Template.Spec.ServiceAccountName; name != "" {
+		return p, name, Result{}
+	}
+	return p, "default", Result{}
+}
+
+// judge makes the result of what is missing.
+func (r *round) judge(ctx context.Context, p *place, account string, needed []right, about, hint string) Result {
+	lacking, err := r.missing(ctx, p.Namespace, account, needed)
+	if apierrors.IsForbidden(err) {
+		return skipped("rights of others cannot be asked for: %s", err).
+			hint("ask as somebody who may create subjectaccessreviews.authorization.k8s.io")
+	}
+	if err != nil {
+		return r.unread(err)
+	}
+	if len(lacking) == 0 {
+		return passed("ServiceAccount %s/%s has %s", p.Namespace, account, about)
+	}
+	return failed("ServiceAccount %s/%s lacks %d of the rights that it needs", p.Namespace, account, len(lacking)).
+		about(inWords(lacking)...).hint("%s", hint)
+}
+
+// inWords joins the verbs of rights for the same.
+func inWords(rights []right) (texts []string) {
+	for i := 0; i < len(rights); {
+		n := rights[i]
+		verbs := []string{}
+		for ; i < len(rights) && rights[i].several("")[0] == n.several("")[0]; i++ {
+			verbs = append(verbs, rights[i].verb)
+		}
+		n.verb = strings.Join(verbs, ", ")
+		texts = append(texts, n.String())
+	}
+	return texts
+}
+
+func (r *round) baseRights(ctx context.Context) Result {
+	p, account, none := r.account(ctx, installation.ComponentController)
+	if p == nil {
+		return none
+	}
+	return r.judge(ctx, p, account, p.base(), "its base rights",
+		"helm upgrade with rbac.create=true, or add what is missing to the role of the controller: docs/service.md#rights")
+}
+
+// base are the rights that the controller needs, whatever sets declare.
+func (p *place) base() (all []right) {
+	add := func(n right, verbs ...string) { all = append(all, n.several(verbs...)...) }
+	group := "dogear.dev"
+	if p.confined() {
+		for _, namespace := range p.settings.namespaces {
+			add(right{group: group, resource: "handlersets", namespace: namespace}, "get", "list", "watch", "patch")
+			add(right{group: group, resource: "handlersets", subresource: "status", namespace: namespace}, "patch")
+			add(right{group: "events.k8s.io", resource: "events", namespace: namespace}, "create", "patch")
+		}
+	} else {
+		for _, resource := range []string{"clusterhandlersets", "handlersets"} {
+			add(right{group: group, resource: resource}, "get", "list", "watch", "patch")
+			add(right{group: group, resource: resource, subresource: "status"}, "patch")
+		}
+		add(right{resource: "namespaces"}, "get", "list", "watch")
+		add(right{group: "events.k8s.io", resource: "events"}, "create", "patch")
+	}
+	own := func(group, resource, name string) {
+		add(right{group: group, resource: resource, namespace: p.Namespace}, "create")
+		add(right{group: group, resource: resource, name: name, namespace: p.Namespace}, "get", "update")
+	}
+	own("", "configmaps", installation.Name)
+	if p.settings.leaderElect {
+		own("coordination.k8s.io", "leases", installation.Name)
+	}
+	if p.settings.hasWebhook() {
+		for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
+			add(right{group: "admissionregistration.k8s.io", resource: resource}, "create")
+			add(right{group: "admissionregistration.k8s.io", resource: resource, name: installation.Name}, "get", "patch")
+		}
+		if p.settings.certificateDir == "" {
+			own("", "secrets", p.secretOf(installation.Name))
+		}
+	}
+	if p.settings.callback {
+		own("", "secrets", installation.Name+"-callback-tokens")
+	}
+	return all
+}
+
+func (r *round) webhookRights(ctx context.Context) Result {
+	p, account, none := r.account(ctx, installation.ComponentWebhook)
+	if p == nil {
+		return none
+	}
+	var needed []right
+	for _, n := range []right{{group: "dogear.dev", resource: "clusterhandlersets"}, {group: "dogear.dev", resource: "handlersets"}, {resource: "namespaces"}} {
+		needed = append(needed, n.several("get", "list", "watch")...)
+	}
+	if p.settings.certificateDir == "" {
+		needed = append(needed, right{resource: "secrets", name: p.secretOf(installation.Name), namespace: p.Namespace, verb: "get"})
+	}
+	return r.judge(ctx, p, account, needed, "its rights",
+		"helm upgrade with rbac.create=true, or add what is missing to the role of the webhook: docs/service.md#rights")
+}
+
+func (r *round) resourceRights(ctx context.Context) Result {
+	p, account, none := r.account(ctx, installation.ComponentController)
+	if p == nil {
+		return none
+	}
+	declared, err := r.declared(ctx)
+	if err != nil {
+		return r.unread(err)
+	}
+	var needed []right
+	for _, res := range declared {
+		needed = append(needed, r.neededFor(ctx, res)...)
+	}
+	if len(needed) == 0 {
+		return skipped("no set with handlers declares a resource that is served")
+	}
+	lacking, err := r.missing(ctx, p.Namespace, account, needed)
+	hint := "dogear rbac RESOURCE | kubectl apply -f -, or add it to rbac.resources of the chart"
+	if err == nil && len(lacking) > 0 {
+		var names []string
+		for _, n := range lacking {
+			n.subresource = ""
+			names = append(names, n.what())
+		}
+		slices.Sort(names)
+		hint = fmt.Sprintf("dogear rbac %s%s | kubectl apply -f -, or add them to rbac.resources of the chart",
+			strings.Join(slices.Compact(names), " "), p.roleFlag())
+	}
+	return r.judge(ctx, p, account, needed, "those for "+names(declared), hint)
+}
+
+// roleFlag is for dogear rbac where there are no cluster-wide rights.
+func (p *place) roleFlag() string {
+	if p.confined() {
+		return " --namespace-role=" + strings.Join(p.settings.namespaces, ",")
+	}
+	return ""
+}
+
+func names(all []*resource) string {
+	var texts []string
+	for _, res := range all {
+		texts = append(texts, res.String())
+	}
+	return some(texts)
+}
+
+// neededFor are the rights that the sets of a resource need.
+func (r *round) neededFor(ctx context.Context, res *resource) (all []right) {
+	if res.err != nil {
+		return nil
+	}
+	n := right{group: res.name.Group, resource: res.name.Resource}
+	for _, set := range res.sets {
+		if len(set.Declared().Handlers)+len(set.Observed().Handlers) == 0 {
+			continue // defaults need none
+		}
+		n.namespace, n.subresource = set.GetNamespace(), ""
+		all = append(all, n.several("get", "list", "watch", "patch")...)
+		if set.GetDeletionTimestamp() == nil && res.subresource && r.writesStatus(ctx, res, set) {
+			n.subresource = "status"
+			all = append(all, n.several("patch")...)
+		}
+	}
+	return all
+}
+
+func (r *round) endpointRights(ctx context.Context) Result {
+	p, account, none := r.account(ctx, installation.ComponentController)
+	if p == nil {
+		return none
+	}
+	sets, err := r.sets(ctx)
+	if err != nil {
+		return r.unread(err)
+	}
+	var needed []right
+	for _, set := range sets {
+		needed = append(needed, endpointsOf(set)...)
+	}
+	if len(needed) == 0 {
+		return skipped("no set names a Service or a Secret")
+	}
+	return r.judge(ctx, p, account, needed, "those for the Services and Secrets of endpoints",
+		"Secrets: add them to rbac.endpointSecrets of the chart; Services: see rbac.endpointServices, or give the ServiceAccount get by a Role in their namespace")
+}

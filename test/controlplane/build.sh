@@ -4,8 +4,9 @@
 #
 #	build.sh [-n] [name ...]
 #
-# Names: etcd kube-apiserver kube-controller-manager kubectl crds helm. Without
-# one: all but helm. "crds" copies cert-manager's CRDs out of its Go module.
+# Names: etcd kube-apiserver kube-controller-manager kubectl crds monitoring-crds
+# helm. Without one: all but helm. "crds" copies cert-manager's CRDs out of its Go
+# module, "monitoring-crds" those of the Prometheus operator.
 # -n builds nothing and exits 1 when something is missing or out of date.
 #
 # What KUBEBUILDER_ASSETS holds is not built. Two runs at once are safe: the
@@ -16,7 +17,7 @@ here=$(pwd) root=$(cd ../.. && pwd) bin=$(cd ../.. && pwd)/bin
 
 check=no
 if [ "${1:-}" = -n ]; then check=yes; shift; fi
-[ $# -gt 0 ] || set -- etcd kube-apiserver kube-controller-manager kubectl crds
+[ $# -gt 0 ] || set -- etcd kube-apiserver kube-controller-manager kubectl crds monitoring-crds
 
 # version prints the version of a module as go.mod pins it.
 version() { sed -n "s|^[[:space:]]*$1 \(v[^ ]*\).*|\1|p" go.mod; }
@@ -27,6 +28,9 @@ flags="$flags -X helm.sh/helm/v4/internal/version.version=$(version helm.sh/helm
 pins=$(cat go.mod go.sum | git hash-object --stdin)
 pins="$pins $(go env GOVERSION GOOS GOARCH | tr '\n' ' ')$flags"
 certmanager=$(sed -n 's|.*\(github.com/cert-manager/cert-manager v[^ ]*\).*|\1|p' "$root/go.mod")
+# The Prometheus operator is in no go.mod: of its module only files are needed.
+prometheus=github.com/prometheus-operator/prometheus-operator@v0.85.0
+prometheussum=h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=
 
 package() {
 	case $1 in
@@ -34,14 +38,20 @@ package() {
 	kube-apiserver | kube-controller-manager | kubectl) echo "k8s.io/kubernetes/cmd/$1" ;;
 	helm) echo helm.sh/helm/v4/cmd/helm ;;
 	crds) echo "$certmanager" ;;
+	monitoring-crds) echo "$prometheus" ;;
 	*) echo "build.sh: no program is called \"$1\"" >&2; exit 2 ;;
 	esac
 }
 
-want() { if [ "$1" = crds ]; then echo "$certmanager"; else echo "$pins"; fi; }
+want() {
+	case $1 in
+	*crds) package "$1" ;;
+	*) echo "$pins" ;;
+	esac
+}
 
 fresh() {
-	if [ "$1" != crds ] && [ -x "${KUBEBUILDER_ASSETS:-/nowhere}/$1" ]; then return 0; fi
+	if [ -f "${KUBEBUILDER_ASSETS:-/nowhere}/$1" ] && [ -x "${KUBEBUILDER_ASSETS:-/nowhere}/$1" ]; then return 0; fi
 	[ -e "$bin/$1" ] && [ "$(cat "$bin/.stamp/$1" 2>/dev/null)" = "$(want "$1")" ]
 }
 
@@ -85,6 +95,17 @@ copycrds() {
 	rm -rf "$bin/crds"
 }
 
+copymonitoringcrds() {
+	info=$(cd / && go mod download -json "$prometheus")
+	dir=$(echo "$info" | sed -n 's/^[[:space:]]*"Dir": "\(.*\)",$/\1/p')
+	sum=$(echo "$info" | sed -n 's/^[[:space:]]*"Sum": "\(.*\)",$/\1/p')
+	[ "$sum" = "$prometheussum" ] || { echo "controlplane: $prometheus has the sum $sum: want $prometheussum" >&2; return 1; }
+	mkdir -p "$tmp/monitoring-crds"
+	cp "$dir"/example/prometheus-operator-crd/*_servicemonitors.yaml "$dir"/example/prometheus-operator-crd/*_prometheusrules.yaml "$tmp/monitoring-crds/"
+	chmod -R u+w "$tmp/monitoring-crds"
+	rm -rf "$bin/monitoring-crds"
+}
+
 todo=$(stale "$@")
 [ -n "$todo" ] || { echo "controlplane: up to date ($*)"; exit 0; }
 [ $check = no ] || { echo "controlplane: out of date: $todo- run 'make controlplane'" >&2; exit 1; }
@@ -103,7 +124,11 @@ i=0 all=$(date +%s)
 for name; do
 	i=$((i + 1)) begin=$(date +%s)
 	echo "[$i/$#] $name: $(package "$name")"
-	if [ "$name" = crds ]; then copycrds; else compile "$name"; fi
+	case $name in
+	crds) copycrds ;;
+	monitoring-crds) copymonitoringcrds ;;
+	*) compile "$name" ;;
+	esac
 	rm -f "$bin/.stamp/$name"
 	mv "$tmp/$name" "$bin/$name"
 	want "$name" >"$bin/.stamp/$name"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -57,6 +58,13 @@ func (cp *ControlPlane) apiserver() (*Process, error) {
 		// Nobody makes the account "default" without which it refuses every pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
+	if cp.options.AuditPolicy != "" {
+		policy := cp.file("audit-policy.yaml")
+		if err := os.WriteFile(policy, []byte(cp.options.AuditPolicy), 0o600); err != nil {
+			return nil, err
+		}
+		args = append(args, "--audit-policy-file="+policy, "--audit-log-path="+cp.AuditLog())
+	}
 	probe, err := cp.probe()
 	if err != nil {
 		return nil, err
@@ -95,6 +103,9 @@ func (cp *ControlPlane) controllerManager() (*Process, error) {
 		return expect(ctx, probe, http.MethodGet, "https://"+loopback(cp.ports.manager)+"/healthz", "ok")
 	})
 }
+
+// AuditLog is the file of the API server's audit events, a line of JSON each.
+func (cp *ControlPlane) AuditLog() string { return cp.file("audit.log") }
 
 func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.dir, name) }
 

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the goldens anew")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	rigtest.Main(m, rigtest.WithCertManagerCRDs(), rigtest.WithControllerManager())
+	rigtest.Main(m, rigtest.WithCertManagerCRDs())
 }
 
 const (

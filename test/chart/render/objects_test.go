@@ -1,0 +1,194 @@
+package render
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/test/rig"
+	"github.com/dogear-dev/dogear/test/rig/rigtest"
+)
+
+// The API server accepts every object of all sets of values, and knows every
+// field.
+func TestTheAPIServerAcceptsAll(t *testing.T) {
+	cp, admin := rigtest.ControlPlane(t), rigtest.Client(t)
+	assets, err := rig.AssetsDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	monitoring, err := rig.LoadCRDs(filepath.Join(assets, "monitoring-crds"))
+	if err != nil {
+		t.Fatalf("%v: run 'make controlplane'", err)
+	}
+	if err := cp.InstallCRDs(t.Context(), monitoring...); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{namespace, "team-a", "team-b", "hooks"} {
+		if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, file := range valuesSets(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range rendered(t, "-f", file) {
+				if mapping, err := admin.RESTMapper().RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version); err != nil {
+					t.Errorf("%s: %v", called(o), err)
+					continue
+				} else if mapping.Scope.Name() == meta.RESTScopeNameNamespace && o.GetNamespace() == "" {
+					o.SetNamespace(namespace) // as helm does
+				}
+				if err := admin.Create(t.Context(), o, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
+					t.Errorf("%s: %v", called(o), err)
+				}
+			}
+		})
+	}
+}
+
+func TestNoTwoObjectsAreTheSame(t *testing.T) {
+	t.Parallel()
+	eachSet(t, func(t *testing.T, objects []*unstructured.Unstructured) {
+		seen := map[string]bool{}
+		for _, o := range objects {
+			if seen[called(o)] {
+				t.Errorf("%s is there twice", called(o))
+			}
+			seen[called(o)] = true
+		}
+	})
+}
+
+func TestAllObjectsHaveLabels(t *testing.T) {
+	t.Parallel()
+	for _, o := range rendered(t, "--set", "commonLabels.team=platform,metrics.serviceMonitor.enabled=true,networkPolicy.enabled=true") {
+		labels := o.GetLabels()
+		for key, want := range map[string]string{
+			"app.kubernetes.io/name": "dogear", "app.kubernetes.io/instance": release, "app.kubernetes.io/part-of": "dogear",
+			"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/version": metadata(t, "dogear").AppVersion, "team": "platform",
+		} {
+			if labels[key] != want {
+				t.Errorf("%s: label %s is %q: want %q", called(o), key, labels[key], want)
+			}
+		}
+	}
+}
+
+func TestNamesFollowTheRelease(t *testing.T) {
+	t.Parallel()
+	for release, want := range map[string]string{"dogear": "dogear-controller", "my-dogear": "my-dogear-controller", "hooks": "hooks-dogear-controller"} {
+		text, err := helm(t, "template", release, chart(t, "dogear"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if find(decode(t, text), "Deployment", want) == nil {
+			t.Errorf("release %s has no Deployment %s", release, want)
+		}
+	}
+	long := strings.Repeat("long-", 10) + "end"
+	text, err := helm(t, "template", long, chart(t, "dogear"), "--set", "callback.enabled=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range decode(t, text) {
+		if name := o.GetName(); o.GetKind() == "Service" && len(name) > 63 {
+			t.Errorf("%s has %d letters", name, len(name))
+		}
+	}
+}
+
+// Accounts come before roles, roles before bindings, and those before what uses
+// them; all go on success, and before they are made again.
+func TestHooksComeInOrder(t *testing.T) {
+	t.Parallel()
+	order := []string{"ServiceAccount", "Role", "RoleBinding", "Job"}
+	for _, set := range []string{"", "namespaced.enabled=true", "crds.migrate=true"} {
+		weights := map[string]map[string][]int{} // by hook and kind
+		for _, o := range rendered(t, "--set", set) {
+			hook := o.GetAnnotations()["helm.sh/hook"]
+			if hook == "" {
+				continue
+			}
+			if policy := o.GetAnnotations()["helm.sh/hook-delete-policy"]; policy != "before-hook-creation,hook-succeeded" {
+				t.Errorf("%s: the policy is %q", called(o), policy)
+			}
+			weight, err := strconv.Atoi(o.GetAnnotations()["helm.sh/hook-weight"])
+			if err != nil {
+				t.Errorf("%s: %v", called(o), err)
+			}
+			kind := strings.TrimPrefix(o.GetKind(), "Cluster")
+			if kind == "Pod" {
+				kind = "Job"
+			}
+			if weights[hook] == nil {
+				weights[hook] = map[string][]int{}
+			}
+			weights[hook][kind] = append(weights[hook][kind], weight)
+		}
+		for hook, kinds := range weights {
+			for i := 1; i < len(order); i++ {
+				if slices.Max(kinds[order[i-1]]) >= slices.Min(kinds[order[i]]) {
+					t.Errorf("%s: %s: %ss may come before %ss", set, hook, order[i], order[i-1])
+				}
+			}
+		}
+		if len(weights) < 2 {
+			t.Errorf("%s: hooks %v", set, weights)
+		}
+	}
+}
+
+func TestTheJobBeforeUninstalling(t *testing.T) {
+	t.Parallel()
+	job := func(set string) *batchv1.Job {
+		o := find(rendered(t, "--set", set), "Job", "dogear-uninstall")
+		if o == nil {
+			return nil
+		}
+		return to[batchv1.Job](t, o)
+	}
+	for set, want := range map[string]string{
+		"":                                    "uninstall --yes --timeout=4m",
+		"uninstall.keepState=true":            "uninstall --yes --timeout=4m --keep-state",
+		"uninstall.removeMarkers=true":        "uninstall --yes --timeout=4m --remove-markers",
+		"uninstall.timeout=1h":                "uninstall --yes --timeout=1h",
+		"namespaced.enabled=true":             "uninstall --yes --timeout=4m",
+		"uninstall.timeout=null":              "uninstall --yes --timeout=4m",
+		"rbac.create=false,crds.enabled=true": "uninstall --yes --timeout=4m",
+	} {
+		j := job(set)
+		if got := strings.Join(j.Spec.Template.Spec.Containers[0].Args, " "); got != want {
+			t.Errorf("%s: args %q: want %q", set, got, want)
+		}
+		if j.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever || *j.Spec.BackoffLimit != 2 {
+			t.Errorf("%s: %v", set, j.Spec)
+		}
+	}
+	if got := *job("uninstall.timeout=1h").Spec.ActiveDeadlineSeconds; got <= 3600 {
+		t.Errorf("it is killed after %d s, before its time is over", got)
+	}
+	if got := *job("").Spec.ActiveDeadlineSeconds; got >= 300 {
+		t.Errorf("it may take %d s: helm waits 300 s by default", got)
+	}
+	if job("uninstall.enabled=false") != nil {
+		t.Error("it is there, and was not wanted")
+	}
+}
+
+func TestTheChartOfAnotherChart(t *testing.T) {
+	t.Parallel()
+	for _, set := range []string{"enabled=true", "global.image.registry=x"} {
+		if _, err := template(t, "--set", set); err != nil {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}

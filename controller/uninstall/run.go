@@ -1,0 +1,183 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/controller/installation"
+	"github.com/dogear-dev/dogear/webhook"
+)
+
+// run is one in progress.
+type run struct {
+	Options
+	client    client.Client // of objects of the service itself; it only pretends in a dry run
+	metadata  metadata.Interface
+	discovery *discovery.DiscoveryClient
+
+	found    *installation.Installation // nil: there is none
+	unhooked time.Time                  // when a webhook configuration was last deleted
+	targets  []target
+	sets     []foundSet
+	setKinds []target // of the sets themselves
+	result   Result
+}
+
+// Run removes the service from a cluster. The result tells what was done also
+// where it ends with an error, which is [ErrLeft] where the run came to its end
+// and could not remove all.
+func Run(ctx context.Context, options Options) (*Result, error) {
+	r, err := newRun(options)
+	if err != nil {
+		return nil, err
+	}
+	steps := []func(context.Context) error{r.find, r.unhook, r.stop, r.unhookAgain}
+	if r.KeepState {
+		steps = append(steps, r.keepState)
+	} else {
+		steps = append(steps, r.choose, r.release, r.releaseSets, r.deleteOwn)
+	}
+	err = r.walk(ctx, steps)
+	if err == nil && len(r.result.Left) > 0 {
+		err = ErrLeft
+	}
+	r.result.sort()
+	r.result.Done = err == nil
+	if err != nil {
+		r.result.Error = err.Error()
+	}
+	return &r.result, err
+}
+
+func newRun(options Options) (*run, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Options: options, result: Result{DryRun: options.DryRun}}
+	http, err := rest.HTTPClientFor(r.Config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection: %w", err)
+	}
+	kinds := runtime.NewScheme()
+	if err := scheme.AddToScheme(kinds); err != nil {
+		return nil, err
+	}
+	if r.client, err = client.New(r.Config, client.Options{HTTPClient: http, Scheme: kinds}); err != nil {
+		return nil, fmt.Errorf("set up the client: %w", err)
+	}
+	if r.DryRun {
+		r.client = client.NewDryRunClient(r.client)
+	}
+	r.client = client.WithFieldOwner(r.client, webhook.FieldManager)
+	if r.metadata, err = metadata.NewForConfigAndClient(r.Config, http); err != nil {
+		return nil, fmt.Errorf("set up the client: %w", err)
+	}
+	if r.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(r.Config, http); err != nil {
+		return nil, fmt.Errorf("set up discovery: %w", err)
+	}
+	return r, nil
+}
+
+// walk takes the steps. While the API server does not answer, a step is taken
+// again; not so the first, which may be told of a wrong server.
+func (r *run) walk(ctx context.Context, steps []func(context.Context) error) error {
+	for i, step := range steps {
+		err := step(ctx)
+		for try := 1; i > 0 && again(err) && (try < maxTries || !answered(err)) && ctx.Err() == nil; try++ {
+			r.say("The API server does not answer, trying again: %v", err)
+			if pause(ctx, backoff(try)) {
+				err = step(ctx)
+			}
+		}
+		switch {
+		case ctx.Err() == nil && err != nil:
+			return err
+		case ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err())):
+			return fmt.Errorf("%w: not done yet, run this again to go on", context.Cause(ctx))
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: not done yet (%v), run this again to go on", context.Cause(ctx), err) //nolint:errorlint // the cause is what counts
+		}
+	}
+	return nil
+}
+
+// again tells whether a step failed only because the API server does not answer.
+func again(err error) bool {
+	var broken *url.Error
+	return err != nil && (answered(err) && transient(err) || errors.As(err, &broken))
+}
+
+// find finds the service. Objects may carry something of it also where it is gone.
+func (r *run) find(ctx context.Context) error {
+	found, err := installation.Find(ctx, r.client, r.Namespace)
+	if errors.Is(err, installation.ErrNotFound) {
+		r.note("Dogear itself is not in the cluster any more: only what it has left is removed")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.found, r.result.Namespace = found, found.Namespace
+	r.say("Dogear is in namespace %s", found.Namespace)
+	return nil
+}
+
+// keepState says what a move needs.
+func (r *run) keepState(context.Context) error {
+	if r.found == nil {
+		return nil
+	}
+	n := r.found.Namespace
+	r.note("All state is kept: finalizers and annotations of objects, the sets, and in namespace %s the ConfigMap %s (the ledger), the Lease %s (fencing numbers go on from it) "+
+		"and the Secrets. Objects that are deleted wait for the next installation. For one in another namespace, copy the ConfigMap, the Lease and the Secret %s before it starts: see docs/uninstall.md",
+		n, installation.Name, installation.Name, installation.Secrets()[2])
+	return nil
+}
+
+// confined tells that only some namespaces are looked into.
+func (r *run) confined() bool { return len(r.Namespaces) > 0 }
+
+func (r *run) say(format string, args ...any) { r.Report(Event{Text: fmt.Sprintf(format, args...)}) }
+
+// would is how a dry run says that something is done.
+func (r *run) would(did, would string) string {
+	if r.DryRun {
+		return would
+	}
+	return did
+}
+
+func (r *run) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(r.result.Notes, text) {
+		r.result.Notes = append(r.result.Notes, text)
+	}
+}
+
+func (r *run) leave(o Object, reason string) {
+	r.result.Left = append(r.result.Left, Left{o, reason})
+}
+
+// pause waits, and tells whether ctx still goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

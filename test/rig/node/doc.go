@@ -31,9 +31,11 @@
 //
 // What is not there: init and ephemeral containers, probes and hooks that run
 // a command, persistent volumes, users, resource limits and read-only root
-// file systems (the API server's PodSecurity still judges the Pod), variables
-// of Services, events, readiness gates, and UDP. A Pod that needs one of the
-// first three waits, with the reason in the status of its containers. Restarts
+// file systems (the API server's PodSecurity still judges the Pod), deadlines
+// of Pods, variables of Services, events, readiness gates, UDP, and what needs
+// the API of a kubelet, such as kubectl logs. A Pod that needs one of the first
+// three waits, with the reason in the status of its containers. A probe that
+// fails is repeated soon, so that what gets ready is ready at once. Restarts
 // back off for at most 4 s. livenessProbe is not acted on, for tests pause
 // processes to see what others make of it, and a restart would undo that.
 package node

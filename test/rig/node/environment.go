@@ -77,7 +77,7 @@ func (w *worker) all(ctx context.Context, pod *corev1.Pod, from corev1.EnvFromSo
 func (w *worker) one(ctx context.Context, pod *corev1.Pod, c *corev1.Container, from *corev1.EnvVarSource) (value string, found bool, err error) {
 	switch {
 	case from.FieldRef != nil:
-		if from.FieldRef.FieldPath == "status.podIP" {
+		if path := from.FieldRef.FieldPath; path == "status.podIP" || path == "status.podIPs" {
 			return w.address, true, nil // at which it can listen
 		}
 		value, err = w.field(pod, from.FieldRef.FieldPath)

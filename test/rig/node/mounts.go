@@ -14,18 +14,24 @@ type mounts []mounted
 
 type mounted struct{ path, real string }
 
-func (w *worker) mountsOf(c *corev1.Container, values map[string]string) mounts {
+// mountsOf returns those of a container. Its variables are asked for if the
+// Pod uses them in a path.
+func (w *worker) mountsOf(c *corev1.Container, vars func() (*variables, error)) (mounts, error) {
 	m := mounts{{path: c.TerminationMessagePath, real: filepath.Join(w.folder, c.Name+".message")}}
 	for _, mount := range c.VolumeMounts {
 		sub := mount.SubPath
 		if mount.SubPathExpr != "" {
-			sub = expand(mount.SubPathExpr, values)
+			known, err := vars()
+			if err != nil {
+				return nil, err
+			}
+			sub = expand(mount.SubPathExpr, known.values)
 		}
 		m = append(m, mounted{path: strings.TrimRight(mount.MountPath, "/"), real: filepath.Join(w.volume(mount.Name), sub)})
 	}
 	m = slices.DeleteFunc(m, func(m mounted) bool { return m.path == "" })
 	m.sort()
-	return m
+	return m, nil
 }
 
 func (m mounts) sort() {

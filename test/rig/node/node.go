@@ -54,6 +54,7 @@ type Node struct {
 	cache   cache.Cache
 	proxy   *proxy
 	log     *log.Logger
+	file    *os.File // of the log, nil if it is not ours
 
 	ctx     context.Context // ends with the node
 	cancel  context.CancelFunc
@@ -85,6 +86,14 @@ func Start(ctx context.Context, cp *rig.ControlPlane, options Options) (*Node, e
 
 func prepare(cp *rig.ControlPlane, options Options) (*Node, error) {
 	n := &Node{options: options, cp: cp, workers: map[types.UID]*worker{}}
+	n.options.Images = map[string]string{}
+	for image, program := range options.Images {
+		path, err := filepath.Abs(program) // processes start in other folders
+		if err != nil {
+			return nil, err
+		}
+		n.options.Images[image] = path
+	}
 	if err := errors.Join(os.MkdirAll(n.logs(), 0o700), os.MkdirAll(n.folder(), 0o700)); err != nil {
 		return nil, err
 	}
@@ -93,7 +102,7 @@ func prepare(cp *rig.ControlPlane, options Options) (*Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.options.Log = file
+		n.options.Log, n.file = file, file
 	}
 	n.log = log.New(n.options.Log, "", log.Ltime|log.Lmicroseconds)
 	var err error
@@ -119,6 +128,9 @@ func (n *Node) Stop() error {
 	n.mu.Unlock()
 	n.cancel()
 	n.running.Wait()
+	if n.file != nil {
+		n.file.Close()
+	}
 	return nil
 }
 

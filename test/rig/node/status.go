@@ -18,6 +18,9 @@ func (w *worker) report(ctx context.Context, pod *corev1.Pod) bool {
 	if w.reported != nil && equality.Semantic.DeepEqual(*w.reported, status) {
 		return true
 	}
+	if time.Now().Before(w.writeAt) {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	// Others have conditions of their own in it, and the watched one may be old.
@@ -31,7 +34,7 @@ func (w *worker) report(ctx context.Context, pod *corev1.Pod) bool {
 		if client.IgnoreNotFound(err) != nil {
 			w.node.log.Printf("status of %s: %v", w.id, err)
 		}
-		time.AfterFunc(retryAfter, w.poke)
+		w.writeAt = time.Now().Add(retryAfter)
 		return false
 	}
 	w.reported = &status

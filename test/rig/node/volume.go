@@ -23,11 +23,11 @@ func (w *worker) mount(ctx context.Context, pod *corev1.Pod) error {
 	defer cancel()
 	for _, c := range w.containers {
 		if w.mounts[c.spec.Name] == nil {
-			vars, err := w.environment(ctx, pod, c.spec) // for subPathExpr
+			paths, err := w.mountsOf(c.spec, func() (*variables, error) { return w.environment(ctx, pod, c.spec) })
 			if err != nil {
-				vars = &variables{} // the container says so itself, later
+				return err
 			}
-			w.mounts[c.spec.Name] = w.mountsOf(c.spec, vars.values)
+			w.mounts[c.spec.Name] = paths
 		}
 	}
 	var errs []error

@@ -34,6 +34,7 @@ type worker struct {
 	refreshAt  time.Time
 	mounted    bool
 	reported   *corev1.PodStatus
+	writeAt    time.Time // not before: the last write failed
 	since      metav1.Time
 	released   bool // the API server was told that nothing runs any more
 	wake       chan struct{}
@@ -45,7 +46,7 @@ type worker struct {
 func newWorker(n *Node, pod *corev1.Pod, number int) *worker {
 	shown := n.addresses.shown(number)
 	w := &worker{
-		node: n, id: client.ObjectKeyFromObject(pod), uid: pod.UID,
+		node: n, id: client.ObjectKeyFromObject(pod), uid: pod.UID, latest: pod,
 		folder:  filepath.Join(n.folder(), fmt.Sprintf("%s_%s_%.8s", pod.Namespace, pod.Name, pod.UID)),
 		address: host(shown), shown: shown,
 		mounts: map[string]mounts{}, tokens: map[string]token{}, since: metav1.Now(), wake: make(chan struct{}, 1),
@@ -107,7 +108,7 @@ func (w *worker) look(ctx context.Context, pod *corev1.Pod) {
 		c.stop(pod)
 		ended = ended && c.process.Load() == nil
 	}
-	if w.report(ctx, pod) && ended && !w.released {
+	if w.report(ctx, pod) && ended {
 		w.release(ctx, pod)
 	}
 }
@@ -139,11 +140,14 @@ func (w *worker) advance(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// release deletes the Pod for good.
+// release deletes the Pod for good. It may stay for its finalizers.
 func (w *worker) release(ctx context.Context, pod *corev1.Pod) {
+	if w.released || time.Now().Before(w.writeAt) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	err := w.node.admin.Delete(ctx, pod.DeepCopy(), client.GracePeriodSeconds(0), client.Preconditions{UID: &w.uid})
-	w.released = client.IgnoreNotFound(err) == nil
+	w.released, w.writeAt = client.IgnoreNotFound(err) == nil, time.Now().Add(retryAfter)
 	w.node.log.Printf("%s has ended (%v)", w.id, err)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -215,7 +216,16 @@ func (op *Operator) newManager(cfg *rest.Config) (manager.Manager, error) {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
 	}
-	return m, nil
+	return m, m.AddReadyzCheck("declared", op.isDeclared)
+}
+
+// isDeclared is a probe: a process is ready that knows what to do, whether or
+// not it is its turn.
+func (op *Operator) isDeclared(*http.Request) error {
+	if now, _ := op.current(); now == nil {
+		return errors.New("what is to be handled is not known yet")
+	}
+	return nil
 }
 
 func addressOrNone(address string) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -100,15 +99,6 @@ func (op *Operator) addWebhook() error {
 		return fmt.Errorf("set up the webhook: %w", err)
 	}
 	if err := op.manager.AddReadyzCheck("webhook", server.Ready); err != nil {
-		return err
-	}
-	declared := func(*http.Request) error {
-		if now, _ := op.current(); now == nil {
-			return errors.New("what is to be handled is not known yet")
-		}
-		return nil
-	}
-	if err := op.manager.AddReadyzCheck("declared", declared); err != nil {
 		return err
 	}
 	return op.manager.Add(server)

@@ -38,3 +38,8 @@
 {{- end }}
 {{- $total }}
 {{- end }}
+
+{{/* The kinds of sets that the service looks at. */}}
+{{- define "dogear.setKinds" -}}
+{{- if .Values.namespaced.enabled }}["handlersets"]{{ else }}["clusterhandlersets", "handlersets"]{{ end }}
+{{- end }}

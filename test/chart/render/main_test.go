@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -151,3 +152,5 @@ func read(t *testing.T, path ...string) string {
 	}
 	return string(text)
 }
+
+func itoa(port int32) string { return strconv.Itoa(int(port)) }

@@ -9,7 +9,7 @@
   verbs: [get, delete]
 {{- end }}
 - apiGroups: [dogear.dev]
-  resources: {{ .Values.namespaced.enabled | ternary (list "handlersets") (list "clusterhandlersets" "handlersets") | toJson }}
+  resources: {{ include "dogear.setKinds" . }}
   verbs: [get, list, patch]
 {{- end }}
 
@@ -58,7 +58,7 @@
   verbs: [create]
 {{- end }}
 - apiGroups: [dogear.dev]
-  resources: {{ .Values.namespaced.enabled | ternary (list "handlersets") (list "clusterhandlersets" "handlersets") | toJson }}
+  resources: {{ include "dogear.setKinds" . }}
   verbs: [get, list]
 - apiGroups: [events.k8s.io]
   resources: [events]

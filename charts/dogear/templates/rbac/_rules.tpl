@@ -4,7 +4,7 @@
 cluster, or in each namespace of a namespaced installation. */}}
 {{- define "dogear.rules.controller" -}}
 {{- $namespaced := .Values.namespaced.enabled }}
-{{- $sets := $namespaced | ternary (list "handlersets") (list "clusterhandlersets" "handlersets") }}
+{{- $sets := include "dogear.setKinds" . | fromJsonArray }}
 - apiGroups: [dogear.dev]
   resources: {{ $sets | toJson }}
   verbs: [get, list, watch, patch]

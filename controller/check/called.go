@@ -107,12 +107,12 @@ func isOwn(user string, c *mutating) bool {
 func together(all []Result) Result {
 	var (
 		first = map[Verdict]Result{}
-		count = map[Verdict]int{}
+		n     = map[Verdict]int{}
 		texts []string
 	)
 	slices.SortStableFunc(all, func(a, b Result) int { return weight(b.Verdict) - weight(a.Verdict) })
 	for _, r := range all {
-		if count[r.Verdict]++; count[r.Verdict] == 1 {
+		if n[r.Verdict]++; n[r.Verdict] == 1 {
 			first[r.Verdict] = r
 		}
 		texts = append(texts, r.Message)
@@ -120,12 +120,12 @@ func together(all []Result) Result {
 	switch {
 	case len(all) == 0:
 		return skipped("no set declares a resource")
-	case count[Failed] > 0:
+	case n[Failed] > 0:
 		return failed("objects come back without a stamp: the webhook was not called, or has not answered in time").about(texts...).hint("%s", first[Failed].Hint)
-	case count[OK] == 0:
+	case n[OK] == 0:
 		return skipped("no object could be tried").about(texts...).hint("%s", first[Skipped].Hint)
-	case count[Skipped] > 0:
-		return passed("objects of %d of %d resources come back stamped", count[OK], len(all)).about(texts...).hint("%s", first[Skipped].Hint)
+	case n[Skipped] > 0:
+		return passed("objects of %d of %d resources come back stamped", n[OK], len(all)).about(texts...).hint("%s", first[Skipped].Hint)
 	}
 	return passed("objects come back stamped").about(texts...)
 }

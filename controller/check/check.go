@@ -72,6 +72,14 @@ func (r Result) about(objects ...string) Result {
 	return r
 }
 
+// count is a number of things in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 func text(format string, args []any) string {
 	if len(args) == 0 {
 		return format

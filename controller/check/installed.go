@@ -28,6 +28,9 @@ func (p *place) confined() bool { return len(p.settings.namespaces) > 0 }
 // errNowhere says that there is nothing of Dogear.
 var errNowhere = errors.New("there is nothing of Dogear")
 
+// errUnnamed says that it is not known where to look.
+var errUnnamed = errors.New("the namespace of the operator is not known: name it with -n")
+
 func (r *round) installedChecks() []Check {
 	return []Check{{Group: "installation", Name: "found", Link: "dogear-is-not-found", Essential: true, Run: r.installed}}
 }
@@ -57,7 +60,7 @@ func (r *round) place(ctx context.Context) (*place, error) {
 // is set up.
 func (r *round) operator() (*place, error) {
 	if r.options.Namespace == "" {
-		return nil, errors.New("the namespace of the operator is not known: name it with -n")
+		return nil, errUnnamed
 	}
 	return &place{
 		Installation: &installation.Installation{Namespace: r.options.Namespace},

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,13 +34,13 @@ func (r *round) stuck(ctx context.Context) Result {
 	}
 	switch {
 	case len(stuck) > 0:
-		return failed("%d objects have been in deletion for more than %s with the finalizer %s", len(stuck), stuckAfter, r.prefix.Finalizer()).about(stuck...).
+		return failed("in deletion for more than %[2]s with the finalizer %[3]s: %[1]s", count(len(stuck), "object"), stuckAfterText, r.prefix.Finalizer()).about(stuck...).
 			hint("mend what the handler complains of; to let one object go without it: kubectl edit it, and take the finalizer out")
 	case len(waiting) > 0:
-		return warned("%d objects have been in deletion for more than %s, as their handlers wait, or they are paused", len(waiting), stuckAfter).about(waiting...).
+		return warned("in deletion for more than %s, as their handlers wait, or they are paused: %s", stuckAfterText, count(len(waiting), "object")).about(waiting...).
 			hint("if that takes too long, look at the endpoint of the handler; the annotation %s/paused is a person's", r.prefix)
 	}
-	return r.seen(scans, unseen, "no object has been in deletion for more than "+stuckAfter.String())
+	return r.seen(scans, unseen, "no object has been in deletion for more than "+stuckAfterText)
 }
 
 // seen is the result of a look that has found nothing.
@@ -68,7 +68,7 @@ func (r *round) blocked(ctx context.Context) Result {
 	for _, set := range sets {
 		if b := set.Observed().Blocked; b > 0 {
 			n += b
-			texts = append(texts, fmt.Sprintf("%s: %d objects", nameOf(set), b))
+			texts = append(texts, nameOf(set)+": "+count(int(b), "object"))
 		}
 	}
 	if n == 0 {
@@ -78,22 +78,22 @@ func (r *round) blocked(ctx context.Context) Result {
 	if err == nil && len(named) > 0 {
 		texts = named
 	}
-	return failed("the API server refuses the state of %d objects: it is kept in memory, and would be lost with the controller", n).about(texts...).
+	return failed("the API server refuses to store the state of %s: it is kept in memory, and would be lost with the controller", count(int(n), "object")).about(texts...).
 		hint("mend the object, so that it is valid as stored, or make room in its annotations; events tell more: " +
 			"kubectl get events -A --field-selector reason=Blocked")
 }
 
 // blockedByEvents names objects that were blocked lately.
 func (r *round) blockedByEvents(ctx context.Context) (texts []string, err error) {
-	list := &corev1.EventList{}
+	list := &eventsv1.EventList{}
 	err = r.pages(ctx, list, func() bool {
 		for i := range list.Items {
 			e := &list.Items[i]
-			o := &metav1.ObjectMeta{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
-			texts = append(texts, fmt.Sprintf("%s %s: %s", e.InvolvedObject.Kind, keyOf(o), e.Message))
+			o := &metav1.ObjectMeta{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name}
+			texts = append(texts, fmt.Sprintf("%s %s: %s", e.Regarding.Kind, keyOf(o), e.Note))
 		}
 		return len(list.Items) < mostScanned
-	}, client.MatchingFields{"reason": "Blocked", "reportingComponent": "dogear"})
+	}, client.MatchingFields{"reason": "Blocked", "reportingController": "dogear"})
 	slices.Sort(texts)
 	return slices.Compact(texts), err
 }
@@ -114,7 +114,7 @@ func (r *round) failedForGood(ctx context.Context) Result {
 		}
 	}
 	if n > 0 {
-		return warned("%d objects have a handler that has failed for good", n).about(named...).
+		return warned("a handler has failed for good on %s", count(int(n), "object")).about(named...).
 			hint("the annotation %s/progress and the events of the object say why; to have them run again: kubectl annotate KIND NAME %s/retry='*'", r.prefix, r.prefix)
 	}
 	return r.seen(scans, unseen, "none")
@@ -149,7 +149,7 @@ func (r *round) leftovers(ctx context.Context) Result {
 	}
 	switch {
 	case n > 0:
-		return warned("%d objects of kinds that no set declares have the finalizer %s, and would be stuck in deletion without a controller", n, r.prefix.Finalizer()).about(named...).
+		return warned("%s of kinds that no set declares: they have the finalizer %s, and would be stuck in deletion without a controller", count(n, "object"), r.prefix.Finalizer()).about(named...).
 			hint("the controller releases them by itself within minutes, if it has the rights: dogear rbac RESOURCE; else see its log, or run 'dogear uninstall'")
 	case len(unseen) > 0:
 		return skipped("some kinds could not be looked at").about(unseen...).hint("ask as somebody who may list them")

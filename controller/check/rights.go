@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/dogear-dev/dogear/controller/installation"
 )
@@ -44,11 +44,11 @@ func (n right) String() string {
 
 func (n right) what() string {
 	text := n.resource
-	if n.subresource != "" {
-		text += "/" + n.subresource
-	}
 	if n.group != "" {
 		text += "." + n.group
+	}
+	if n.subresource != "" {
+		text += "/" + n.subresource
 	}
 	return text
 }
@@ -66,42 +66,41 @@ func (n right) several(verbs ...string) (all []right) {
 const askers = 8
 
 // missing asks which rights a ServiceAccount lacks, each once.
-func (r *round) missing(ctx context.Context, namespace, account string, needed []right) (lacking []right, err error) {
-	var (
-		group errgroup.Group
-		mu    sync.Mutex
-		seen  = map[right]bool{}
-	)
+func (r *round) missing(ctx context.Context, p *place, account string, needed []right) (lacking []right, err error) {
 	me, err := r.user(ctx)
 	if err != nil {
 		return nil, err
 	}
-	user := "system:serviceaccount:" + namespace + ":" + account
+	user := "system:serviceaccount:" + p.Namespace + ":" + account
+	var group errgroup.Group
 	group.SetLimit(askers)
-	for _, n := range needed {
-		if seen[n] {
-			continue
+	asked := map[right]bool{}
+	has := make([]bool, len(needed))
+	for i, n := range needed {
+		if has[i] = asked[n]; has[i] {
+			continue // it is told where it was asked for
 		}
-		seen[n] = true
-		group.Go(func() error {
-			allowed, err := r.has(ctx, n, user, namespace, me)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil && !allowed {
-				lacking = append(lacking, n)
-			}
+		asked[n] = true
+		group.Go(func() (err error) {
+			has[i], err = r.has(ctx, n, user, me, p)
 			return err
 		})
 	}
-	err = group.Wait()
-	slices.SortFunc(lacking, func(a, b right) int {
-		return strings.Compare(a.what()+a.namespace+a.name+a.verb, b.what()+b.namespace+b.name+b.verb)
-	})
-	return lacking, err
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i, n := range needed {
+		if !has[i] {
+			lacking = append(lacking, n)
+		}
+	}
+	return lacking, nil
 }
 
-// has asks for one right: of this process where it is the user, else of the user.
-func (r *round) has(ctx context.Context, n right, user, namespace, me string) (bool, error) {
+// has asks for one right: of this process where it is the user, else of the
+// user; of one in a namespace with the rights for that namespace, where there
+// are no others.
+func (r *round) has(ctx context.Context, n right, user, me string, p *place) (bool, error) {
 	attributes := &authorizationv1.ResourceAttributes{
 		Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource, Name: n.name,
 	}
@@ -110,10 +109,16 @@ func (r *round) has(ctx context.Context, n right, user, namespace, me string) (b
 		err := r.client.Create(ctx, review)
 		return review.Status.Allowed, err
 	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	spec := authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: attributes, User: user,
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-	}}
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + p.Namespace, "system:authenticated"},
+	}
+	if p.confined() && n.namespace != "" {
+		review := &authorizationv1.LocalSubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace}, Spec: spec}
+		err := r.client.Create(ctx, review)
+		return review.Status.Allowed, err
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: spec}
 	err := r.client.Create(ctx, review)
 	return review.Status.Allowed, err
 }
@@ -139,10 +144,10 @@ func (r *round) account(ctx context.Context, component string) (*place, string, 
 
 // judge makes the result of what is missing.
 func (r *round) judge(ctx context.Context, p *place, account string, needed []right, about, hint string) Result {
-	lacking, err := r.missing(ctx, p.Namespace, account, needed)
+	lacking, err := r.missing(ctx, p, account, needed)
 	if apierrors.IsForbidden(err) {
 		return skipped("rights of others cannot be asked for: %s", err).
-			hint("ask as somebody who may create subjectaccessreviews.authorization.k8s.io")
+			hint("ask as somebody who may create subjectaccessreviews.authorization.k8s.io, or localsubjectaccessreviews where Dogear works in some namespaces alone")
 	}
 	if err != nil {
 		return r.unread(err)
@@ -250,7 +255,7 @@ func (r *round) resourceRights(ctx context.Context) Result {
 	if len(needed) == 0 {
 		return skipped("no set with handlers declares a resource that is served")
 	}
-	lacking, err := r.missing(ctx, p.Namespace, account, needed)
+	lacking, err := r.missing(ctx, p, account, needed)
 	hint := "dogear rbac RESOURCE | kubectl apply -f -, or add it to rbac.resources of the chart"
 	if err == nil && len(lacking) > 0 {
 		var names []string

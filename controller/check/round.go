@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -58,10 +59,12 @@ func (r *round) user(ctx context.Context) (string, error) {
 // the person who asks may not read it says nothing of Dogear.
 func (r *round) unread(err error) Result {
 	switch {
+	case errors.Is(err, errNoSets), errors.Is(err, errUnnamed):
+		return skipped("%s", err)
 	case apierrors.IsForbidden(err):
 		return skipped("%s", err).hint("ask as somebody who may, or have that right given to you")
-	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-		return skipped("%s: see the checks before", err)
+	case isGone(err):
+		return skipped("%s", err)
 	}
 	return failed("%s", err).hint("see whether the API server is overloaded, and try again")
 }
@@ -83,6 +86,19 @@ func (r *round) pages(ctx context.Context, list client.ObjectList, see func() (m
 	}
 }
 
+// errNoSets says that there cannot be any set.
+var errNoSets = errors.New("sets are not known, as their CRDs are missing")
+
+func noSets(tried string, err error) error {
+	if isGone(err) {
+		return errNoSets
+	}
+	return fmt.Errorf("%s: %w", tried, err)
+}
+
+// isGone tells that a kind is not served: then there are no objects of it.
+func isGone(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
 // sets are all sets that count in this installation.
 func (r *round) sets(ctx context.Context) ([]v1alpha1.AnySet, error) {
 	return r.all.get(func() (all []v1alpha1.AnySet, err error) {
@@ -101,13 +117,13 @@ func (r *round) sets(ctx context.Context) ([]v1alpha1.AnySet, error) {
 		} else {
 			list := &v1alpha1.ClusterHandlerSetList{}
 			if err := r.pages(ctx, list, take(list)); err != nil {
-				return nil, fmt.Errorf("list ClusterHandlerSets: %w", err)
+				return nil, noSets("list ClusterHandlerSets", err)
 			}
 		}
 		for _, namespace := range namespaces {
 			list := &v1alpha1.HandlerSetList{}
 			if err := r.pages(ctx, list, take(list), client.InNamespace(namespace)); err != nil {
-				return nil, fmt.Errorf("list HandlerSets: %w", err)
+				return nil, noSets("list HandlerSets", err)
 			}
 		}
 		return all, nil

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,7 +20,8 @@ import (
 
 const (
 	// stuckAfter is for how long an object may be in deletion with our finalizer.
-	stuckAfter = 10 * time.Minute
+	stuckAfter     = 10 * time.Minute
+	stuckAfterText = "10 minutes"
 	// mostScanned is how many objects of a resource are looked at.
 	mostScanned = 20000
 )
@@ -195,6 +195,3 @@ func (r *round) ledger(ctx context.Context) (kinds []schema.GroupVersionKind, er
 	}
 	return kinds, nil
 }
-
-// isGone tells that a kind is not served any more: then none of its objects is.
-func isGone(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

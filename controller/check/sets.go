@@ -41,15 +41,15 @@ func (r *round) setsReady(ctx context.Context) Result {
 	}
 	switch {
 	case len(wrong) > 0:
-		return failed("%d of %d are not in force as declared", len(wrong), len(sets)).about(wrong...).
+		return failed("%d of %s not in force as declared", len(wrong), count(len(sets), "set")).about(wrong...).
 			hint("do what the messages say; if no set is looked at, see the log of the controller")
 	case len(leaving) > 0:
-		return warned("%d wait for what their handlers have left on objects", len(leaving)).about(leaving...).
+		return warned("%s being deleted: what their handlers have left on objects is removed first", count(len(leaving), "set")).about(leaving...).
 			hint("see the stuck finalizers below: a set goes when no object has anything of it any more")
 	case len(sets) == 0:
 		return skipped("there is none").hint("docs/recipes.md has some to begin with")
 	}
-	return passed("all %d are in force", len(sets))
+	return passed("%s in force", count(len(sets), "set"))
 }
 
 // setsWarn lists what keeps no set from being in force, and is worth a look.

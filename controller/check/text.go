@@ -104,12 +104,12 @@ func (r *Report) summary(style Style, unmade int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, many))
 		}
 	}
-	part(s.Failed, "check has failed", "checks have failed")
+	part(s.Failed, "check failed", "checks failed")
 	part(s.Warnings, "warning", "warnings")
 	part(s.Skipped-unmade, "skipped", "skipped")
 	part(unmade, "not looked at", "not looked at")
 	part(s.OK, "ok", "ok")
-	text := map[Verdict]string{OK: "Dogear works", Warning: "Dogear works, with warnings", Failed: "Something is wrong"}[s.Verdict]
+	text := map[Verdict]string{OK: "No fault was found", Warning: "No fault was found, but warnings", Failed: "Something is wrong"}[s.Verdict]
 	return fmt.Sprintf("%s %s\n", style.mark(s.Verdict), style.paint("1", text)+": "+strings.Join(parts, ", "))
 }
 

@@ -102,9 +102,10 @@ func (r *round) hook(ctx context.Context) (*hook, Result) {
 func (r *round) configurations(ctx context.Context) Result {
 	h, none := r.hook(ctx)
 	if h == nil {
-		if c, err := r.mutatingConfiguration(ctx); err == nil && c != nil {
+		p, err := r.place(ctx)
+		if c, unread := r.mutatingConfiguration(ctx); err == nil && unread == nil && c != nil && !p.confined() {
 			return warned("%s is there, though this installation has no webhook", c.Name).
-				hint("if no other installation has made it: kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration %s", c.Name)
+				hint("it is left of an earlier time: kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration %s", c.Name)
 		}
 		return none
 	}
@@ -120,11 +121,7 @@ func (r *round) configurations(ctx context.Context) Result {
 			hint("the controller makes them, and again a minute after they were deleted: see whether it runs, and its log for why it can't; " +
 				"until then objects pass unstamped, and defaults are not filled in")
 	}
-	n := len(h.mutating.Webhooks)
-	if n == 1 {
-		return passed("%s: 1 resource", h.mutating.Name)
-	}
-	return passed("%s: %d resources", h.mutating.Name, n)
+	return passed("%s: %s", h.mutating.Name, count(len(h.mutating.Webhooks), "resource"))
 }
 
 // clients are the ways in which API servers call the webhook.
@@ -276,7 +273,7 @@ func (r *round) rules(ctx context.Context) Result {
 	}
 	switch {
 	case len(missing) > 0:
-		return failed("%d resources are not sent to the webhook", len(missing)).about(missing...).
+		return failed("not sent to the webhook: %s", count(len(missing), "resource")).about(missing...).
 			hint("the controller puts the rules right within a minute: see its log")
 	case len(texts) > 0:
 		slices.Sort(texts)

@@ -263,3 +263,12 @@ func (b *bench) free(ctx context.Context, o *metav1.PartialObjectMetadata) error
 }
 
 var certificateKind = schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}
+
+// log is what a container has logged, line by line.
+func (b *bench) log(pod *corev1.Pod, container string) []string {
+	text, err := os.ReadFile(b.node.Log(pod.Namespace, pod.Name, container))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}

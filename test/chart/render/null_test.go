@@ -44,12 +44,18 @@ func TestNullBreaksNothing(t *testing.T) {
 			}
 		}
 	}
+	siblings := map[string][]string{}
 	for _, group := range groups {
-		renders("everything-on", group)
-		if !strings.Contains(group, ".") {
-			renders("cert-manager", group)
-			renders("namespaced", group)
+		if parent := group[:max(0, strings.LastIndex(group, "."))]; parent != "" {
+			siblings[parent] = append(siblings[parent], group)
+			continue
 		}
+		for _, base := range []string{"everything-on", "cert-manager", "namespaced"} {
+			renders(base, group)
+		}
+	}
+	for _, some := range siblings {
+		renders("everything-on", some...)
 	}
 	for _, some := range bundles(leaves) {
 		renders("everything-on", some...)

@@ -1,0 +1,205 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/test/rig/node"
+)
+
+// lease is that of the controllers.
+func (b *bench) lease() coordinationv1.LeaseSpec {
+	b.Helper()
+	l := &coordinationv1.Lease{}
+	if err := b.admin.Get(b.Context(), client.ObjectKey{Namespace: namespace, Name: "dogear.dev"}, l); err != nil {
+		b.Fatal(err)
+	}
+	return l.Spec
+}
+
+// leader finds the process that leads: the fence of a call tells how often the
+// Lease has changed hands, and the log of a Pod when it took it.
+func (b *bench) leader() (corev1.Pod, *node.Process) {
+	b.Helper()
+	for _, pod := range b.pods("controller") {
+		for _, line := range b.log(&pod, "controller") {
+			if strings.Contains(line, "Successfully acquired lease") {
+				p, err := b.node.Process(&pod, "controller")
+				if err != nil {
+					b.Fatal(err)
+				}
+				return pod, p
+			}
+		}
+	}
+	b.Fatal("no controller has acquired the Lease")
+	return corev1.Pod{}, nil
+}
+
+// awaitTakeover waits until somebody else than before holds the Lease, and
+// returns when that took it.
+func (b *bench) awaitTakeover(before string) time.Time {
+	b.Helper()
+	var l coordinationv1.LeaseSpec
+	b.eventually(func() error {
+		if l = b.lease(); l.HolderIdentity == nil || *l.HolderIdentity == "" || *l.HolderIdentity == before {
+			return fmt.Errorf("the Lease is %+v", l)
+		}
+		return nil
+	})
+	return l.AcquireTime.Time
+}
+
+// thrice succeeds at the third attempt.
+func thrice(c call) v1alpha1.HandlerReviewResponse {
+	if c.Attempt < 3 {
+		return v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeRetrying, Message: "not yet", After: &v1alpha1.Duration{Duration: 200 * time.Millisecond}}
+	}
+	return v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeSucceeded}
+}
+
+// leaseTakes is what a takeover may take: nobody has renewed for the duration
+// of the Lease, and the others look every retry period, give or take a fifth;
+// a second is for the machine.
+const leaseTakes = 15*time.Second + 2*time.Second*12/10 + time.Second
+
+// TestALeaderIsKilled: another controller takes over within the time of the
+// Lease, and no handling is lost or done twice, but for calls that were under way.
+func TestALeaderIsKilled(t *testing.T) {
+	b := newBench(t)
+	b.install("--set=controller.replicas=2")
+	e := b.endpoint("hook", thrice)
+	b.set("certificates", "handlers:\n- {id: myapp, causes: [Create], retry: {limit: 10}, http: "+e.http()+"}\n")
+	before := *b.lease().HolderIdentity
+	_, leader := b.leader()
+
+	all := b.certificates("a", 40)
+	b.eventually(func() error {
+		if n := len(e.calls()); n < 40 {
+			return fmt.Errorf("%d calls", n)
+		}
+		return nil
+	})
+	killed := time.Now()
+	if err := leader.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if took := b.awaitTakeover(before).Sub(killed); took > leaseTakes {
+		t.Errorf("the takeover came after %s, want %s at most", took, leaseTakes)
+	}
+	b.await("Succeeded", all...)
+	b.onceEach(e, all, workersOfASet)
+}
+
+// workersOfASet is how many calls of one handler a process makes at a time: a
+// crash can repeat so many.
+const workersOfASet = 16
+
+// onceEach checks that each object had the attempts 1 to 3, and that no more
+// than some were made twice, under the same idempotency ID.
+func (b *bench) onceEach(e *endpoint, all []*unstructured.Unstructured, repeats int) {
+	b.Helper()
+	twice := 0
+	for _, u := range all {
+		calls := e.of(u.GetName())
+		var attempts []int32
+		for _, c := range calls {
+			attempts = append(attempts, c.Attempt)
+			if c.ID != calls[0].ID {
+				b.Errorf("%s: idempotency IDs %s and %s", u.GetName(), calls[0].ID, c.ID)
+			}
+		}
+		twice += len(attempts) - 3
+		if slices.Sort(attempts); !slices.Equal(slices.Compact(slices.Clone(attempts)), []int32{1, 2, 3}) {
+			b.Errorf("%s: attempts are %v", u.GetName(), attempts)
+		}
+	}
+	if twice > repeats {
+		b.Errorf("%d calls were repeated, %d at most can have been under way", twice, repeats)
+	}
+}
+
+// TestALeaderIsPaused: one that stood still for longer than its Lease writes
+// nothing over what its successor has done, and ends.
+func TestALeaderIsPaused(t *testing.T) {
+	b := newBench(t)
+	b.install("--set=controller.replicas=2")
+	e := b.endpoint("hook", thrice)
+	b.set("certificates", "handlers:\n- {id: myapp, causes: [Create, Update], retry: {limit: 10}, http: "+e.http()+"}\n")
+	before := *b.lease().HolderIdentity
+	pod, leader := b.leader()
+
+	all := b.certificates("a", 40)
+	b.eventually(func() error {
+		if n := len(e.calls()); n < 40 {
+			return fmt.Errorf("%d calls", n)
+		}
+		return nil
+	})
+	if err := leader.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	paused := time.Now()
+	took := b.awaitTakeover(before).Sub(paused)
+	if took > leaseTakes {
+		t.Errorf("the takeover came after %s, want %s at most", took, leaseTakes)
+	}
+	b.await("Succeeded", all...)
+	settled := map[string]string{}
+	for _, u := range all {
+		fresh, err := b.get(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settled[u.GetName()] = fresh.GetResourceVersion()
+	}
+	calls := len(e.calls())
+	<-time.After(time.Until(paused.Add(20 * time.Second))) // for longer than any Lease: the pause is what is tested
+	if err := leader.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually(func() error { // it cannot go on, and its Pod starts it anew
+		for _, p := range b.pods("controller") {
+			if p.Name == pod.Name && p.Status.ContainerStatuses[0].RestartCount > 0 && p.Status.ContainerStatuses[0].Ready {
+				return nil
+			}
+		}
+		return fmt.Errorf("the paused controller has not been started again")
+	})
+	last := b.certificate("last")
+	b.await("Succeeded", last)
+	for _, u := range all {
+		fresh, err := b.get(u)
+		if err != nil || fresh.GetResourceVersion() != settled[u.GetName()] {
+			t.Errorf("%s was written to after it was settled: %v %v", u.GetName(), fresh.GetAnnotations(), err)
+		}
+	}
+	if late := len(e.calls()) - calls - 3; late > workersOfASet {
+		t.Errorf("%d calls after the pause", late)
+	}
+	b.onceEach(e, all, 2*workersOfASet) // under way when it was paused, or just about to be
+	b.fenced(e)
+}
+
+// fenced checks that calls with a greater fence are the later ones, but for
+// those that the paused leader had begun.
+func (b *bench) fenced(e *endpoint) {
+	b.Helper()
+	fences := map[int64]int{}
+	for _, c := range e.calls() {
+		fences[c.Fence]++
+	}
+	if len(fences) != 2 {
+		b.Errorf("fences are %v, want those of two leaders", fences)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/dogear-dev/dogear/controller/installation"
 )
 
 // served is a resource that the API server serves, in one of its versions.
@@ -37,7 +39,7 @@ func readCatalog(ctx context.Context, client *discovery.DiscoveryClient) (*catal
 	}
 	c := &catalog{silent: map[string]string{}}
 	for gv, err := range failed {
-		c.silent[gv.Group] = reason(err)
+		c.silent[gv.Group] = installation.Reason(err)
 	}
 	byVersion := map[string]*metav1.APIResourceList{}
 	for _, list := range lists {

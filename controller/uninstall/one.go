@@ -3,13 +3,13 @@ package uninstall
 import (
 	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/webhook"
 )
 
@@ -49,15 +49,15 @@ func (l *look) releaseOne(ctx context.Context, m *metav1.PartialObjectMetadata) 
 			return l.proved(reply, done)
 		case apierrors.IsNotFound(err):
 			return outcome{} // it is gone, and what it had with it
-		case !transient(err) && !guarded(err), try >= maxTries && answered(err):
-			return outcome{reason: reason(err)}
+		case !installation.Transient(err) && !guarded(err), try >= maxTries && installation.Answered(err):
+			return outcome{reason: installation.Reason(err)}
 		}
 		fresh, readErr := api.Get(ctx, m.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(readErr), readErr == nil && fresh.UID != m.UID: // the next look sees a new one
 			return gone(done, err)
-		case readErr != nil && !transient(readErr):
-			return outcome{reason: reason(readErr)}
+		case readErr != nil && !installation.Transient(readErr):
+			return outcome{reason: installation.Reason(readErr)}
 		case readErr != nil:
 			continue
 		}
@@ -66,7 +66,7 @@ func (l *look) releaseOne(ctx context.Context, m *metav1.PartialObjectMetadata) 
 		case again == nil:
 			return done // an answer got lost, or somebody was faster
 		case apierrors.IsInvalid(err) && bytes.Equal(body, again):
-			return outcome{reason: reason(err)} // no guard has failed
+			return outcome{reason: installation.Reason(err)} // no guard has failed
 		}
 		m = fresh
 	}
@@ -96,25 +96,6 @@ func (l *look) proved(reply *metav1.PartialObjectMetadata, done outcome) outcome
 
 // guarded tells whether an error may be that of a guard of the patch.
 func guarded(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
-
-// transient tells whether the answer may be another one the next time. It says
-// nothing about whether the request was carried out.
-func transient(err error) bool {
-	if err == nil {
-		return false
-	}
-	var api apierrors.APIStatus
-	if !errors.As(err, &api) {
-		return true
-	}
-	return api.Status().Code >= 500 || apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err)
-}
-
-// answered tells whether the API server has answered at all.
-func answered(err error) bool {
-	var api apierrors.APIStatus
-	return errors.As(err, &api)
-}
 
 // backoff is the pause after a try.
 func backoff(try int) time.Duration {

@@ -47,10 +47,10 @@ func (r *run) deleteObject(ctx context.Context, resource string, o client.Object
 	name := Object{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName()}
 	switch err := r.client.Delete(ctx, o); {
 	case apierrors.IsNotFound(err):
-	case transient(err):
+	case installation.Transient(err):
 		return fmt.Errorf("delete %s: %w", name, err)
 	case err != nil:
-		r.leave(name, reason(err))
+		r.leave(name, installation.Reason(err))
 	default:
 		r.deleted(name)
 	}

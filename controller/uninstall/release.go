@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/controller/sets"
 )
 
@@ -144,14 +145,14 @@ func (l *look) pages(ctx context.Context, namespace string) error {
 		case apierrors.IsResourceExpired(err):
 			options.Continue = resumption(err) // the list took longer than the server remembers
 			continue
-		case transient(err) && (tries < maxTries || !answered(err)):
+		case installation.Transient(err) && (tries < maxTries || !installation.Answered(err)):
 			if tries++; !pause(ctx, backoff(tries)) {
 				return ctx.Err()
 			}
 			continue
 		case err != nil:
 			if !apierrors.IsNotFound(err) { // no kind, no objects
-				l.leave(l.object(namespace, ""), "its objects cannot be listed: "+reason(err))
+				l.leave(l.object(namespace, ""), "its objects cannot be listed: "+installation.Reason(err))
 			}
 			return nil
 		}

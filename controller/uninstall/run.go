@@ -95,7 +95,7 @@ func newRun(options Options) (*run, error) {
 func (r *run) walk(ctx context.Context, steps []func(context.Context) error) error {
 	for i, step := range steps {
 		err := step(ctx)
-		for try := 1; i > 0 && again(err) && (try < maxTries || !answered(err)) && ctx.Err() == nil; try++ {
+		for try := 1; i > 0 && again(err) && (try < maxTries || !installation.Answered(err)) && ctx.Err() == nil; try++ {
 			r.say("The API server does not answer, trying again: %v", err)
 			if pause(ctx, backoff(try)) {
 				err = step(ctx)
@@ -116,7 +116,7 @@ func (r *run) walk(ctx context.Context, steps []func(context.Context) error) err
 // again tells whether a step failed only because the API server does not answer.
 func again(err error) bool {
 	var broken *url.Error
-	return err != nil && (answered(err) && transient(err) || errors.As(err, &broken))
+	return err != nil && (installation.Answered(err) && installation.Transient(err) || errors.As(err, &broken))
 }
 
 // find finds the service. Objects may carry something of it also where it is gone.

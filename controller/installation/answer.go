@@ -1,4 +1,4 @@
-package uninstall
+package installation
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 // texts say, that alone holds nothing of the object.
 var refuser = regexp.MustCompile(`^(?:.*: )?(admission webhook "[^"]*"|(?:Validating|Mutating)AdmissionPolicy '[^']*'(?: with binding '[^']*')?)`)
 
-// reason says why something was refused, without the values that the text of
-// the API server may repeat.
-func reason(err error) string {
+// Reason says why the API server has refused something, without the values that
+// its text may repeat.
+func Reason(err error) string {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
 		return "the API server does not answer: " + err.Error()
@@ -51,4 +51,23 @@ func fieldName(field string) string {
 		return "the object"
 	}
 	return field
+}
+
+// Answered tells whether an error is an answer of the API server.
+func Answered(err error) bool {
+	var api apierrors.APIStatus
+	return errors.As(err, &api)
+}
+
+// Transient tells whether the answer to the same request may be another one the
+// next time. It says nothing about whether the request was carried out.
+func Transient(err error) bool {
+	if err == nil {
+		return false
+	}
+	var api apierrors.APIStatus
+	if !errors.As(err, &api) {
+		return true
+	}
+	return api.Status().Code >= 500 || apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err)
 }

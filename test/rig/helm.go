@@ -3,6 +3,7 @@ package rig
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,7 +47,7 @@ func (cp *ControlPlane) Helm(ctx context.Context, args ...string) (string, error
 		_ = cmd.Process.Signal(syscall.SIGINT) // it may have ended
 		time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
 	})()
-	if err := cmd.Wait(); err != nil {
+	if err := errors.Join(cmd.Wait(), ctx.Err()); err != nil {
 		text := strings.TrimSpace(stderr.String())
 		return stdout.String(), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err, text[max(0, len(text)-4000):])
 	}

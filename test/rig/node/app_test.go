@@ -33,6 +33,11 @@ func beApp(args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("stubborn")
 		time.Sleep(time.Hour)
+	case "node":
+		if err := beNode(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	case "whoami":
 		whoami()
 	case "print":

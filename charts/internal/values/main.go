@@ -14,6 +14,7 @@ package main
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,32 +31,24 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: values <folder of the chart>")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	files, err := build(os.Args[1])
+	for name, content := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(os.Args[1], name), content, 0o644))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "values:", err)
 		os.Exit(1)
 	}
 }
 
-func run(chart string) error {
-	files, err := build(chart)
-	if err != nil {
-		return err
-	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(chart, name), content, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // build returns the files of a chart by their names.
 func build(chart string) (map[string][]byte, error) {
+	name := filepath.Base(chart)
 	text, err := os.ReadFile(filepath.Join(chart, "values.yaml")) //nolint:gosec // a folder of the repository
 	if err != nil {
 		return nil, err
 	}
-	head, err := heads.ReadFile("heads/" + filepath.Base(chart) + ".md")
+	head, err := heads.ReadFile("heads/" + name + ".md")
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +56,10 @@ func build(chart string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("values.yaml: %w", err)
 	}
-	schema, err := json.MarshalIndent(document(filepath.Base(chart), root), "", "  ")
+	schema, err := json.MarshalIndent(document(name, root), "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{
-		"values.schema.json": append(schema, '\n'),
-		"README.md":          []byte(strings.Replace(string(head), "{{values}}", tables(root), 1)),
-	}, nil
+	page := strings.Replace(string(head), "{{values}}", tables(root), 1)
+	return map[string][]byte{"values.schema.json": append(schema, '\n'), "README.md": []byte(page)}, nil
 }

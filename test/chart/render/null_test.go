@@ -44,7 +44,7 @@ func TestNullBreaksNothing(t *testing.T) {
 			}
 		}
 	}
-	siblings := map[string][]string{}
+	siblings := map[string][]string{} // all at once: each run of helm takes its time
 	for _, group := range groups {
 		if parent := group[:max(0, strings.LastIndex(group, "."))]; parent != "" {
 			siblings[parent] = append(siblings[parent], group)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dogear-dev/dogear/test/rig"
 	"github.com/dogear-dev/dogear/test/rig/node"
@@ -43,7 +44,8 @@ func theNode(t testing.TB) *node.Node {
 			return
 		}
 		shared.n, shared.err = node.Start(t.Context(), cp, node.Options{
-			Images: map[string]string{image: program, image + ":" + before: previousProgram(cp)},
+			Images:     map[string]string{image: program, image + ":" + before: previousProgram(cp)},
+			ProxyDelay: time.Second, // as news of endpoints take on real nodes
 		})
 	})
 	if shared.err != nil {

@@ -54,6 +54,8 @@ type bench struct {
 	admin client.Client
 	// objects is the namespace of the users' objects, and of endpoints.
 	objects string
+	// auditFrom is where the test's part of the audit log begins.
+	auditFrom int64
 }
 
 // newBench makes the namespaces; all that the test has left is removed at its end.
@@ -74,6 +76,7 @@ func newBench(t *testing.T) *bench {
 	if err := b.admin.Create(t.Context(), restricted); err != nil {
 		t.Fatal(err)
 	}
+	b.auditFrom = b.auditEnd()
 	t.Cleanup(b.clear)
 	t.Cleanup(b.explain)
 	return b

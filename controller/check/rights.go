@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -143,7 +142,7 @@ func (r *round) account(ctx context.Context, component string) (*place, string, 
 }
 
 // judge makes the result of what is missing.
-func (r *round) judge(ctx context.Context, p *place, account string, needed []right, about, hint string) Result {
+func (r *round) judge(ctx context.Context, p *place, account string, needed []right, about string, hint func([]right) string) Result {
 	lacking, err := r.missing(ctx, p, account, needed)
 	if apierrors.IsForbidden(err) {
 		return skipped("rights of others cannot be asked for: %s", err).
@@ -156,7 +155,7 @@ func (r *round) judge(ctx context.Context, p *place, account string, needed []ri
 		return passed("ServiceAccount %s/%s has %s", p.Namespace, account, about)
 	}
 	return failed("ServiceAccount %s/%s lacks %d of the rights that it needs", p.Namespace, account, len(lacking)).
-		about(inWords(lacking)...).hint("%s", hint)
+		about(inWords(lacking)...).hint("%s", hint(lacking))
 }
 
 // inWords joins the verbs of rights for the same.
@@ -173,13 +172,17 @@ func inWords(rights []right) (texts []string) {
 	return texts
 }
 
+// role is what to do about rights that the chart gives.
+func role([]right) string {
+	return "helm upgrade with rbac.create=true, or add what is missing to the role of that account: docs/service.md#rights"
+}
+
 func (r *round) baseRights(ctx context.Context) Result {
 	p, account, none := r.account(ctx, installation.ComponentController)
 	if p == nil {
 		return none
 	}
-	return r.judge(ctx, p, account, p.base(), "its base rights",
-		"helm upgrade with rbac.create=true, or add what is missing to the role of the controller: docs/service.md#rights")
+	return r.judge(ctx, p, account, p.base(), "its base rights", role)
 }
 
 // base are the rights that the controller needs, whatever sets declare.
@@ -235,8 +238,7 @@ func (r *round) webhookRights(ctx context.Context) Result {
 	if p.settings.certificateDir == "" {
 		needed = append(needed, right{resource: "secrets", name: p.secretOf(installation.Name), namespace: p.Namespace, verb: "get"})
 	}
-	return r.judge(ctx, p, account, needed, "its rights",
-		"helm upgrade with rbac.create=true, or add what is missing to the role of the webhook: docs/service.md#rights")
+	return r.judge(ctx, p, account, needed, "its rights", role)
 }
 
 func (r *round) resourceRights(ctx context.Context) Result {
@@ -255,27 +257,27 @@ func (r *round) resourceRights(ctx context.Context) Result {
 	if len(needed) == 0 {
 		return skipped("no set with handlers declares a resource that is served")
 	}
-	lacking, err := r.missing(ctx, p, account, needed)
-	hint := "dogear rbac RESOURCE | kubectl apply -f -, or add it to rbac.resources of the chart"
-	if err == nil && len(lacking) > 0 {
-		var names []string
-		for _, n := range lacking {
-			n.subresource = ""
-			names = append(names, n.what())
-		}
-		slices.Sort(names)
-		hint = fmt.Sprintf("dogear rbac %s%s | kubectl apply -f -, or add them to rbac.resources of the chart",
-			strings.Join(slices.Compact(names), " "), p.roleFlag())
-	}
-	return r.judge(ctx, p, account, needed, "those for "+names(declared), hint)
+	return r.judge(ctx, p, account, needed, "those for "+names(declared), p.grant)
 }
 
-// roleFlag is for dogear rbac where there are no cluster-wide rights.
-func (p *place) roleFlag() string {
-	if p.confined() {
-		return " --namespace-role=" + strings.Join(p.settings.namespaces, ",")
+// grant is what to do about rights for resources that are missing.
+func (p *place) grant(lacking []right) string {
+	var resources, namespaces []string
+	for _, n := range lacking {
+		n.subresource = ""
+		resources, namespaces = append(resources, n.what()), append(namespaces, n.namespace)
 	}
-	return ""
+	slices.Sort(resources)
+	slices.Sort(namespaces)
+	resources, namespaces = slices.Compact(resources), slices.Compact(namespaces)
+	command := "dogear rbac " + strings.Join(resources, " ")
+	if p.confined() && len(namespaces) > 0 {
+		command += " --namespace-role=" + namespaces[0]
+		if len(namespaces) > 1 {
+			return command + " | kubectl apply -f -, and the same for " + strings.Join(namespaces[1:], ", ") + "; or add them to rbac.resources of the chart"
+		}
+	}
+	return command + " | kubectl apply -f -, or add them to rbac.resources of the chart"
 }
 
 func names(all []*resource) string {
@@ -322,6 +324,7 @@ func (r *round) endpointRights(ctx context.Context) Result {
 	if len(needed) == 0 {
 		return skipped("no set names a Service or a Secret")
 	}
-	return r.judge(ctx, p, account, needed, "those for the Services and Secrets of endpoints",
-		"Secrets: add them to rbac.endpointSecrets of the chart; Services: see rbac.endpointServices, or give the ServiceAccount get by a Role in their namespace")
+	return r.judge(ctx, p, account, needed, "those for the Services and Secrets of endpoints", func([]right) string {
+		return "add Secrets to rbac.endpointSecrets of the chart, and Services to rbac.endpointServices, or give the ServiceAccount get by a Role in their namespace"
+	})
 }

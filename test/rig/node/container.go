@@ -28,7 +28,6 @@ type container struct {
 	worker      *worker
 	spec        *corev1.Container
 	process     atomic.Pointer[Process] // nil when none runs
-	health      *health                 // of the process
 	state, last corev1.ContainerState
 	restarts    int32
 	pause       time.Duration
@@ -38,7 +37,7 @@ type container struct {
 }
 
 func newContainer(w *worker, spec *corev1.Container) *container {
-	c := &container{worker: w, spec: spec, health: &health{}}
+	c := &container{worker: w, spec: spec}
 	c.waits("ContainerCreating", nil)
 	return c
 }
@@ -54,7 +53,7 @@ func (c *container) waits(reason string, err error) {
 func (c *container) advance(ctx context.Context, pod *corev1.Pod) {
 	c.note(pod)
 	if p := c.process.Load(); p != nil {
-		if c.health.stuck() {
+		if p.health.Load().stuck {
 			c.ending.step(p, c.spec, *pod.Spec.TerminationGracePeriodSeconds)
 		}
 		return
@@ -93,7 +92,8 @@ func (c *container) start(ctx context.Context, pod *corev1.Pod) error {
 		c.restarts++
 	}
 	c.state = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)}}
-	c.ending, c.health = ending{}, c.worker.watchHealth(p, c.spec)
+	c.ending = ending{}
+	c.worker.watchHealth(p, c.spec)
 	c.process.Store(p)
 	return nil
 }

@@ -35,8 +35,8 @@ func (v *variables) list() []string {
 func (w *worker) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (*variables, error) {
 	vars := &variables{values: map[string]string{}}
 	for _, from := range c.EnvFrom {
-		if err := w.all(ctx, pod, from, vars); err != nil {
-			return nil, err
+		if err := w.all(ctx, from, vars); err != nil {
+			return nil, fmt.Errorf("envFrom: %w", err)
 		}
 	}
 	for _, env := range c.Env {
@@ -56,53 +56,39 @@ func (w *worker) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Con
 }
 
 // all takes over each key of a ConfigMap or Secret.
-func (w *worker) all(ctx context.Context, pod *corev1.Pod, from corev1.EnvFromSource, vars *variables) error {
+func (w *worker) all(ctx context.Context, from corev1.EnvFromSource, vars *variables) error {
 	var data map[string][]byte
 	var err error
 	if ref := from.ConfigMapRef; ref != nil {
-		data, err = w.configMap(ctx, pod.Namespace, ref.Name, ref.Optional)
+		data, err = w.configMap(ctx, ref.Name, ref.Optional)
 	} else if ref := from.SecretRef; ref != nil {
-		data, err = w.secret(ctx, pod.Namespace, ref.Name, ref.Optional)
-	}
-	if err != nil {
-		return fmt.Errorf("envFrom: %w", err)
+		data, err = w.secret(ctx, ref.Name, ref.Optional)
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		vars.set(from.Prefix+key, string(data[key]))
 	}
-	return nil
+	return err
 }
 
 // one reads the value of a variable; an optional one may not be found.
 func (w *worker) one(ctx context.Context, pod *corev1.Pod, c *corev1.Container, from *corev1.EnvVarSource) (value string, found bool, err error) {
+	var data map[string][]byte
+	var key string
+	var optional *bool
 	switch {
-	case from.FieldRef != nil:
-		if path := from.FieldRef.FieldPath; path == "status.podIP" || path == "status.podIPs" {
-			return w.address, true, nil // at which it can listen
-		}
-		value, err = w.field(pod, from.FieldRef.FieldPath)
-		return value, true, err
-	case from.ResourceFieldRef != nil:
-		value, err = resourceField(pod, c.Name, from.ResourceFieldRef)
-		return value, true, err
 	case from.SecretKeyRef != nil:
-		ref := from.SecretKeyRef
-		data, err := w.secret(ctx, pod.Namespace, ref.Name, ref.Optional)
-		return key("secret", ref.Name, ref.Key, ref.Optional, data, err)
+		key, optional = from.SecretKeyRef.Key, from.SecretKeyRef.Optional
+		data, err = w.secret(ctx, from.SecretKeyRef.Name, optional)
 	case from.ConfigMapKeyRef != nil:
-		ref := from.ConfigMapKeyRef
-		data, err := w.configMap(ctx, pod.Namespace, ref.Name, ref.Optional)
-		return key("configmap", ref.Name, ref.Key, ref.Optional, data, err)
+		key, optional = from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Optional
+		data, err = w.configMap(ctx, from.ConfigMapKeyRef.Name, optional)
+	default:
+		value, err = w.downward(pod, c.Name, from.FieldRef, from.ResourceFieldRef)
+		return value, true, err
 	}
-	return "", false, fmt.Errorf("a node of processes has no such source")
-}
-
-func key(kind, name, key string, optional *bool, data map[string][]byte, err error) (string, bool, error) {
-	value, found := data[key]
+	text, found := data[key]
 	if err == nil && !found && !isTrue(optional) {
-		err = fmt.Errorf("%s %q has no key %q", kind, name, key)
+		err = fmt.Errorf("no key %q, only %q", key, slices.Sorted(maps.Keys(data)))
 	}
-	return string(value), found, err
+	return string(text), found, err
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// field returns a field of the Pod as the downward API names it.
+// downward returns what the downward API tells a container: one of the two.
+func (w *worker) downward(pod *corev1.Pod, container string, field *corev1.ObjectFieldSelector, amount *corev1.ResourceFieldSelector) (string, error) {
+	switch {
+	case field != nil:
+		return w.field(pod, field.FieldPath)
+	case amount != nil:
+		return resourceField(pod, container, amount)
+	}
+	return "", errors.New("a node of processes has no such source")
+}
+
 func (w *worker) field(pod *corev1.Pod, path string) (string, error) {
 	switch path {
 	case "metadata.name":
@@ -29,7 +40,7 @@ func (w *worker) field(pod *corev1.Pod, path string) (string, error) {
 	case "spec.serviceAccountName":
 		return pod.Spec.ServiceAccountName, nil
 	case "status.podIP", "status.podIPs":
-		return w.shown, nil
+		return w.address, nil // at which it can listen
 	case "status.hostIP", "status.hostIPs":
 		return w.node.addresses.shown(nodeAddress), nil
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -102,16 +103,10 @@ func (f *front) pass(client *net.TCPConn) {
 	server := conn.(*net.TCPConn)
 	defer client.Close()
 	defer server.Close()
-	over := make(chan struct{})
-	defer close(over)
-	f.node.running.Go(func() {
-		select {
-		case <-over:
-		case <-f.node.ctx.Done():
-			client.Close()
-			server.Close()
-		}
-	})
+	defer context.AfterFunc(f.node.ctx, func() {
+		client.Close()
+		server.Close()
+	})()
 	var both sync.WaitGroup
 	both.Go(func() { copyTo(server, client) })
 	both.Go(func() { copyTo(client, server) })

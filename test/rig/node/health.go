@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,56 +19,28 @@ import (
 // success. Failures of one that has succeeded take the Pod's own time.
 const probeSoon = 100 * time.Millisecond
 
-// health is what the probes of one process found.
-type health struct {
-	mu                     sync.Mutex
-	started, ready, failed bool
-}
-
-func (h *health) get() (started, ready bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.started, h.ready
-}
-
-// stuck tells that the startup probe gave up.
-func (h *health) stuck() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.failed
-}
-
-func (h *health) set(started, ready, failed bool) (changed bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	changed = h.started != started || h.ready != ready || h.failed != failed
-	h.started, h.ready, h.failed = started, ready, failed
-	return changed
-}
+// health is what the probes of a process found; stuck is one of which the
+// startup probe gave up.
+type health struct{ started, ready, stuck bool }
 
 // watchHealth probes a process until its end.
-func (w *worker) watchHealth(p *Process, c *corev1.Container) *health {
-	h := &health{}
-	h.set(c.StartupProbe == nil, c.StartupProbe == nil && c.ReadinessProbe == nil, false)
-	if c.StartupProbe == nil && c.ReadinessProbe == nil {
-		return h
-	}
-	set := func(started, ready, failed bool) {
-		if h.set(started, ready, failed) {
+func (w *worker) watchHealth(p *Process, c *corev1.Container) {
+	set := func(h health) {
+		if old := p.health.Swap(&h); old != nil && *old != h {
 			w.poke()
 		}
 	}
+	set(health{started: c.StartupProbe == nil, ready: c.StartupProbe == nil && c.ReadinessProbe == nil})
 	w.node.running.Go(func() {
 		if c.StartupProbe != nil && !w.startup(p, c) {
-			set(false, false, !p.Ended())
+			set(health{stuck: true})
 			return
 		}
-		set(true, c.ReadinessProbe == nil, false)
+		set(health{started: true, ready: c.ReadinessProbe == nil})
 		if c.ReadinessProbe != nil {
-			w.readiness(p, c, func(ready bool) { set(true, ready, false) })
+			w.readiness(p, c, func(ready bool) { set(health{started: true, ready: ready}) })
 		}
 	})
-	return h
 }
 
 // startup probes until success. It gives up after the time that the Pod's

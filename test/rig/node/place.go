@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -14,15 +13,12 @@ import (
 // and nobody reads a certificate with the key of another.
 const current = "..data"
 
-// place makes files the content of folder, and does nothing if they are.
+// place makes files the content of folder, in place of those before.
 func place(folder string, files map[string]file) error {
 	link := filepath.Join(folder, current)
 	old, err := os.Readlink(link)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
-	}
-	if old != "" && same(filepath.Join(folder, old), files) {
-		return nil
 	}
 	fresh, err := os.MkdirTemp(folder, "..")
 	if err != nil {
@@ -72,22 +68,4 @@ func links(folder string, files map[string]file) error {
 		}
 	}
 	return nil
-}
-
-// same tells whether a folder holds these files and no other.
-func same(folder string, files map[string]file) bool {
-	count := 0
-	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		count++
-		text, err := os.ReadFile(path)
-		name, _ := filepath.Rel(folder, path) // it is below folder
-		if wanted, ok := files[name]; err != nil || !ok || !bytes.Equal(text, wanted.data) {
-			return errors.Join(err, os.ErrNotExist)
-		}
-		return nil
-	})
-	return err == nil && count == len(files)
 }

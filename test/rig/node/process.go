@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ type Process struct {
 	started time.Time
 	done    chan struct{} // closed once exit is set
 	exit    Exit
+	health  atomic.Pointer[health]
 }
 
 // An Exit is the end of a container's process.

@@ -41,7 +41,7 @@ func TestWhatCannotRunSaysWhy(t *testing.T) {
 				ref := &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Key: "no"}
 				s.Containers[0].Env = []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: ref}}}
 			},
-			"CreateContainerConfigError", `variable A: configmap "kube-root-ca.crt" has no key "no"`,
+			"CreateContainerConfigError", `variable A: no key "no", only ["ca.crt"]`,
 		},
 		"host path": {
 			func(s *corev1.PodSpec) {

@@ -13,35 +13,40 @@ import (
 )
 
 // secret reads the data of a Secret: none if it is optional and missing.
-func (w *worker) secret(ctx context.Context, namespace, name string, optional *bool) (map[string][]byte, error) {
+func (w *worker) secret(ctx context.Context, name string, optional *bool) (map[string][]byte, error) {
 	object := &corev1.Secret{}
-	err := w.node.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-	if apierrors.IsNotFound(err) && isTrue(optional) {
-		return nil, nil
-	}
+	err := w.read(ctx, name, optional, object)
 	return object.Data, err
 }
 
 // configMap reads the data of a ConfigMap: none if it is optional and missing.
-func (w *worker) configMap(ctx context.Context, namespace, name string, optional *bool) (map[string][]byte, error) {
+func (w *worker) configMap(ctx context.Context, name string, optional *bool) (map[string][]byte, error) {
 	object := &corev1.ConfigMap{}
-	err := w.node.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-	if apierrors.IsNotFound(err) && isTrue(optional) {
-		return nil, nil
+	err := w.read(ctx, name, optional, object)
+	data := maps.Clone(object.BinaryData)
+	if data == nil {
+		data = map[string][]byte{}
 	}
-	data := map[string][]byte{}
 	for key, text := range object.Data {
 		data[key] = []byte(text)
 	}
-	maps.Copy(data, object.BinaryData)
 	return data, err
 }
 
-// configMapFiles reads a ConfigMap for a volume: paths in it are rewritten. All
-// containers of the Pod see the same file; where they disagree on what is
-// mounted at a path, the first one wins.
-func (w *worker) configMapFiles(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string][]byte, error) {
-	data, err := w.configMap(ctx, pod.Namespace, name, optional)
+func (w *worker) read(ctx context.Context, name string, optional *bool, object client.Object) error {
+	err := w.node.admin.Get(ctx, client.ObjectKey{Namespace: w.id.Namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) && isTrue(optional) {
+		return nil
+	}
+	return err
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// rewriteAll rewrites the paths in the files of a ConfigMap. All containers of
+// the Pod see the same file; where they disagree on what is mounted at a path,
+// the first one wins.
+func (w *worker) rewriteAll(data map[string][]byte) {
 	var all mounts
 	for _, c := range w.containers {
 		all = append(all, w.mounts[c.spec.Name]...)
@@ -50,7 +55,6 @@ func (w *worker) configMapFiles(ctx context.Context, pod *corev1.Pod, name strin
 	for key, text := range data {
 		data[key] = []byte(all.rewrite(string(text)))
 	}
-	return data, err
 }
 
 // A token is good for a while; it is renewed after most of that.

@@ -70,18 +70,16 @@ func (w *worker) status(pod *corev1.Pod) corev1.PodStatus {
 	}
 	allReady, notReady := corev1.ConditionTrue, ""
 	for _, c := range w.containers {
-		started, ready := c.health.get()
-		running := c.state.Running != nil
-		started, ready = started && running, ready && running
-		if !ready {
-			allReady, notReady = corev1.ConditionFalse, "ContainersNotReady"
-		}
 		one := corev1.ContainerStatus{
-			Name: c.spec.Name, Image: c.spec.Image, ImageID: c.spec.Image, Started: &started, Ready: ready,
+			Name: c.spec.Name, Image: c.spec.Image, ImageID: c.spec.Image, Started: new(false),
 			RestartCount: c.restarts, State: c.state, LastTerminationState: c.last,
 		}
 		if p := c.process.Load(); p != nil {
-			one.ContainerID = p.id()
+			h := p.health.Load()
+			*one.Started, one.Ready, one.ContainerID = h.started, h.ready, p.id()
+		}
+		if !one.Ready {
+			allReady, notReady = corev1.ConditionFalse, "ContainersNotReady"
 		}
 		status.ContainerStatuses = append(status.ContainerStatuses, one)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,86 +42,83 @@ func (w *worker) mount(ctx context.Context, pod *corev1.Pod) error {
 
 func (w *worker) mountOne(ctx context.Context, pod *corev1.Pod, volume corev1.Volume) error {
 	folder := w.volume(volume.Name)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil || volume.EmptyDir != nil {
 		return err
 	}
-	files, err := w.files(ctx, pod, volume.VolumeSource)
-	if err != nil || files == nil {
-		return err
+	parts, mode := asProjected(volume.VolumeSource)
+	if parts == nil {
+		return errors.New("a node of processes has no such kind of volume")
 	}
-	return place(folder, files)
-}
-
-// files returns those of a volume, nil for an emptyDir, which is the Pod's own.
-func (w *worker) files(ctx context.Context, pod *corev1.Pod, source corev1.VolumeSource) (map[string]file, error) {
-	switch {
-	case source.EmptyDir != nil:
-		return nil, nil
-	case source.Secret != nil:
-		s := source.Secret
-		data, err := w.secret(ctx, pod.Namespace, s.SecretName, s.Optional)
-		return pick(data, err, s.Items, s.Optional, s.DefaultMode)
-	case source.ConfigMap != nil:
-		s := source.ConfigMap
-		data, err := w.configMapFiles(ctx, pod, s.Name, s.Optional)
-		return pick(data, err, s.Items, s.Optional, s.DefaultMode)
-	case source.DownwardAPI != nil:
-		return w.downward(pod, source.DownwardAPI.Items, source.DownwardAPI.DefaultMode)
-	case source.Projected != nil:
-		all := map[string]file{}
-		for _, s := range source.Projected.Sources {
-			files, err := w.projected(ctx, pod, s, source.Projected.DefaultMode)
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(all, files)
-		}
-		return all, nil
-	}
-	return nil, errors.New("a node of processes has no such kind of volume")
-}
-
-func (w *worker) projected(ctx context.Context, pod *corev1.Pod, source corev1.VolumeProjection, mode *int32) (map[string]file, error) {
-	switch {
-	case source.Secret != nil:
-		data, err := w.secret(ctx, pod.Namespace, source.Secret.Name, source.Secret.Optional)
-		return pick(data, err, source.Secret.Items, source.Secret.Optional, mode)
-	case source.ConfigMap != nil:
-		data, err := w.configMapFiles(ctx, pod, source.ConfigMap.Name, source.ConfigMap.Optional)
-		return pick(data, err, source.ConfigMap.Items, source.ConfigMap.Optional, mode)
-	case source.DownwardAPI != nil:
-		return w.downward(pod, source.DownwardAPI.Items, mode)
-	case source.ServiceAccountToken != nil:
-		data, err := w.token(ctx, pod, source.ServiceAccountToken)
-		return map[string]file{source.ServiceAccountToken.Path: {data: data, mode: modeOf(nil, mode)}}, err
-	}
-	return nil, errors.New("a node of processes has no such projected source")
-}
-
-func (w *worker) downward(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode *int32) (map[string]file, error) {
 	files := map[string]file{}
-	for _, item := range items {
-		var text string
-		var err error
-		if item.FieldRef != nil {
-			text, err = w.field(pod, item.FieldRef.FieldPath)
-		} else {
-			text, err = resourceField(pod, "", item.ResourceFieldRef)
+	for _, part := range parts {
+		if err := w.add(ctx, pod, part, mode, files); err != nil {
+			return err
 		}
-		if err != nil {
-			return nil, err
-		}
-		files[item.Path] = file{data: []byte(text), mode: modeOf(item.Mode, mode)}
 	}
-	return files, nil
+	if reflect.DeepEqual(w.placed[volume.Name], files) {
+		return nil
+	}
+	if err := place(folder, files); err != nil {
+		return err
+	}
+	w.placed[volume.Name] = files
+	return nil
+}
+
+// asProjected returns the parts of a volume, which is one if it is of a simple
+// kind, and the mode of its files.
+func asProjected(v corev1.VolumeSource) ([]corev1.VolumeProjection, *int32) {
+	switch {
+	case v.Secret != nil:
+		part := &corev1.SecretProjection{Items: v.Secret.Items, Optional: v.Secret.Optional}
+		part.Name = v.Secret.SecretName
+		return []corev1.VolumeProjection{{Secret: part}}, v.Secret.DefaultMode
+	case v.ConfigMap != nil:
+		part := &corev1.ConfigMapProjection{LocalObjectReference: v.ConfigMap.LocalObjectReference, Items: v.ConfigMap.Items, Optional: v.ConfigMap.Optional}
+		return []corev1.VolumeProjection{{ConfigMap: part}}, v.ConfigMap.DefaultMode
+	case v.DownwardAPI != nil:
+		return []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{Items: v.DownwardAPI.Items}}}, v.DownwardAPI.DefaultMode
+	case v.Projected != nil:
+		return append([]corev1.VolumeProjection{}, v.Projected.Sources...), v.Projected.DefaultMode
+	}
+	return nil, nil
+}
+
+// add puts the files of a part to those of its volume.
+func (w *worker) add(ctx context.Context, pod *corev1.Pod, part corev1.VolumeProjection, mode *int32, files map[string]file) error {
+	switch {
+	case part.Secret != nil:
+		data, err := w.secret(ctx, part.Secret.Name, part.Secret.Optional)
+		if err != nil {
+			return err
+		}
+		return pick(data, part.Secret.Items, part.Secret.Optional, mode, files)
+	case part.ConfigMap != nil:
+		data, err := w.configMap(ctx, part.ConfigMap.Name, part.ConfigMap.Optional)
+		if err != nil {
+			return err
+		}
+		w.rewriteAll(data)
+		return pick(data, part.ConfigMap.Items, part.ConfigMap.Optional, mode, files)
+	case part.ServiceAccountToken != nil:
+		data, err := w.token(ctx, pod, part.ServiceAccountToken)
+		files[part.ServiceAccountToken.Path] = file{data: data, mode: modeOf(nil, mode)}
+		return err
+	case part.DownwardAPI != nil:
+		for _, item := range part.DownwardAPI.Items {
+			text, err := w.downward(pod, "", item.FieldRef, item.ResourceFieldRef)
+			if err != nil {
+				return err
+			}
+			files[item.Path] = file{data: []byte(text), mode: modeOf(item.Mode, mode)}
+		}
+		return nil
+	}
+	return errors.New("a node of processes has no such projected source")
 }
 
 // pick takes all data, or that which the items name.
-func pick(data map[string][]byte, err error, items []corev1.KeyToPath, optional *bool, mode *int32) (map[string]file, error) {
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]file{}
+func pick(data map[string][]byte, items []corev1.KeyToPath, optional *bool, mode *int32, files map[string]file) error {
 	if len(items) == 0 {
 		for key, value := range data {
 			files[key] = file{data: value, mode: modeOf(nil, mode)}
@@ -129,13 +127,13 @@ func pick(data map[string][]byte, err error, items []corev1.KeyToPath, optional 
 	for _, item := range items {
 		value, found := data[item.Key]
 		if !found && !isTrue(optional) {
-			return nil, fmt.Errorf("no key %q, only %q", item.Key, slices.Sorted(maps.Keys(data)))
+			return fmt.Errorf("no key %q, only %q", item.Key, slices.Sorted(maps.Keys(data)))
 		}
 		if found {
 			files[item.Path] = file{data: value, mode: modeOf(item.Mode, mode)}
 		}
 	}
-	return files, nil
+	return nil
 }
 
 func modeOf(own, common *int32) os.FileMode {

@@ -29,8 +29,9 @@ type worker struct {
 	address    string // at which its processes listen
 	shown      string // the same, for the API server
 	containers []*container
-	mounts     map[string]mounts // by container
-	tokens     map[string]token  // by audience and path
+	mounts     map[string]mounts          // by container
+	tokens     map[string]token           // by audience and path
+	placed     map[string]map[string]file // by volume
 	refreshAt  time.Time
 	mounted    bool
 	reported   *corev1.PodStatus
@@ -49,7 +50,7 @@ func newWorker(n *Node, pod *corev1.Pod, number int) *worker {
 		node: n, id: client.ObjectKeyFromObject(pod), uid: pod.UID, latest: pod,
 		folder:  filepath.Join(n.folder(), fmt.Sprintf("%s_%s_%.8s", pod.Namespace, pod.Name, pod.UID)),
 		address: host(shown), shown: shown,
-		mounts: map[string]mounts{}, tokens: map[string]token{}, since: metav1.Now(), wake: make(chan struct{}, 1),
+		mounts: map[string]mounts{}, tokens: map[string]token{}, placed: map[string]map[string]file{}, since: metav1.Now(), wake: make(chan struct{}, 1),
 	}
 	for i := range pod.Spec.Containers {
 		w.containers = append(w.containers, newContainer(w, &pod.Spec.Containers[i]))

@@ -25,6 +25,8 @@ type Result struct {
 	Hint string
 	// Objects are those concerned, at most maxObjects.
 	Objects []string
+	// More is how many more there are.
+	More int
 }
 
 // Check is one thing to find out.
@@ -65,10 +67,8 @@ func (r Result) hint(format string, args ...any) Result {
 
 // about adds the objects concerned, as many as a result names.
 func (r Result) about(objects ...string) Result {
-	r.Objects = objects
-	if left := len(objects) - maxObjects; left > 0 {
-		r.Objects = append(objects[:maxObjects:maxObjects], fmt.Sprintf("and %d more", left))
-	}
+	r.Objects = objects[:min(len(objects), maxObjects)]
+	r.More = len(objects) - len(r.Objects)
 	return r
 }
 

@@ -64,6 +64,7 @@ func (r *round) operator() (*place, error) {
 	}
 	return &place{
 		Installation: &installation.Installation{Namespace: r.options.Namespace},
+		settings:     unknown,
 		unset:        errors.New("the settings of an operator are in its program"),
 	}, nil
 }
@@ -72,7 +73,7 @@ func (r *round) operator() (*place, error) {
 func (r *round) settings(ctx context.Context, found *installation.Installation) (settings, error) {
 	d := found.Controller()
 	if d == nil || len(d.Spec.Template.Spec.Containers) == 0 {
-		return settings{}, errors.New("there is no Deployment of the controller")
+		return unknown, errors.New("there is no Deployment of the controller")
 	}
 	pod := &d.Spec.Template.Spec
 	process := &pod.Containers[0]
@@ -80,7 +81,7 @@ func (r *round) settings(ctx context.Context, found *installation.Installation) 
 	if name, key := settingsMap(pod, process); name != "" {
 		stored := &corev1.ConfigMap{}
 		if err := r.client.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, stored); err != nil {
-			return settings{}, fmt.Errorf("read the settings: %w", err)
+			return unknown, fmt.Errorf("read the settings: %w", err)
 		}
 		text = stored.Data[key]
 	}
@@ -96,7 +97,7 @@ func (r *round) installed(ctx context.Context) Result {
 	case apierrors.IsForbidden(err):
 		return skipped("%s", err).hint("name the namespace with -n, and ask as somebody who may read in it")
 	case err != nil:
-		return failed("%s", err)
+		return failed("%s", err).hint("if there are several, name the namespace of one with -n; else see whether the API server is overloaded")
 	}
 	if len(p.Deployments) == 0 {
 		return warned("namespace %s has the ledger, but no Deployment", p.Namespace).
@@ -114,7 +115,11 @@ func (r *round) installed(ctx context.Context) Result {
 	if p.confined() {
 		where = ", for the namespaces " + strings.Join(p.settings.namespaces, ", ")
 	}
-	return passed("%s in namespace %s%s", strings.Join(names, " and "), p.Namespace, where)
+	result := passed("%s in namespace %s%s", strings.Join(names, " and "), p.Namespace, where)
+	if p.unset != nil {
+		result = result.about("how it is set up is not known: " + p.unset.Error())
+	}
+	return result
 }
 
 // deployments are those that were found; with none, the result says so.

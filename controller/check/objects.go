@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,14 +87,16 @@ func (r *round) blocked(ctx context.Context) Result {
 // blockedByEvents names objects that were blocked lately.
 func (r *round) blockedByEvents(ctx context.Context) (texts []string, err error) {
 	list := &eventsv1.EventList{}
-	err = r.pages(ctx, list, func() bool {
-		for i := range list.Items {
-			e := &list.Items[i]
-			o := &metav1.ObjectMeta{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name}
-			texts = append(texts, fmt.Sprintf("%s %s: %s", e.Regarding.Kind, keyOf(o), e.Note))
-		}
-		return len(list.Items) < mostScanned
-	}, client.MatchingFields{"reason": "Blocked", "reportingController": "dogear"})
+	for _, namespace := range r.everywhere(ctx) {
+		err = errors.Join(err, r.pages(ctx, list, func() bool {
+			for i := range list.Items {
+				e := &list.Items[i]
+				o := &metav1.ObjectMeta{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name}
+				texts = append(texts, fmt.Sprintf("%s %s: %s", e.Regarding.Kind, keyOf(o), e.Note))
+			}
+			return len(texts) < mostScanned
+		}, client.InNamespace(namespace), client.MatchingFields{"reason": "Blocked", "reportingController": "dogear"}))
+	}
 	slices.Sort(texts)
 	return slices.Compact(texts), err
 }

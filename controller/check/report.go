@@ -24,6 +24,7 @@ type CheckReport struct {
 	Hint    string   `json:"hint,omitempty"`
 	Link    string   `json:"link"`
 	Objects []string `json:"objects,omitempty"`
+	More    int      `json:"more,omitempty"`
 
 	unmade bool // something essential failed before
 }
@@ -50,7 +51,7 @@ func (r *Report) add(c Check, result Result, unmade bool) {
 	g := &r.Groups[i]
 	g.Checks = append(g.Checks, CheckReport{
 		Name: c.Name, Verdict: result.Verdict, Message: result.Message, Hint: result.Hint,
-		Link: Page + "#" + c.Link, Objects: result.Objects, unmade: unmade,
+		Link: Page + "#" + c.Link, Objects: result.Objects, More: result.More, unmade: unmade,
 	})
 	r.Summary.count(result.Verdict)
 }

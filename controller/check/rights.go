@@ -191,16 +191,16 @@ func (p *place) base() (all []right) {
 	group := "dogear.dev"
 	if p.confined() {
 		for _, namespace := range p.settings.namespaces {
-			add(right{group: group, resource: "handlersets", namespace: namespace}, "get", "list", "watch", "patch")
+			add(right{group: group, resource: "handlersets", namespace: namespace}, "list", "watch", "patch")
 			add(right{group: group, resource: "handlersets", subresource: "status", namespace: namespace}, "patch")
 			add(right{group: "events.k8s.io", resource: "events", namespace: namespace}, "create", "patch")
 		}
 	} else {
 		for _, resource := range []string{"clusterhandlersets", "handlersets"} {
-			add(right{group: group, resource: resource}, "get", "list", "watch", "patch")
+			add(right{group: group, resource: resource}, "list", "watch", "patch")
 			add(right{group: group, resource: resource, subresource: "status"}, "patch")
 		}
-		add(right{resource: "namespaces"}, "get", "list", "watch")
+		add(right{resource: "namespaces"}, "list", "watch")
 		add(right{group: "events.k8s.io", resource: "events"}, "create", "patch")
 	}
 	own := func(group, resource, name string) {
@@ -211,7 +211,7 @@ func (p *place) base() (all []right) {
 	if p.settings.leaderElect {
 		own("coordination.k8s.io", "leases", installation.Name)
 	}
-	if p.settings.hasWebhook() {
+	if p.settings.hasWebhook() || p.unset != nil && p.Webhook() != nil {
 		for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
 			add(right{group: "admissionregistration.k8s.io", resource: resource}, "create")
 			add(right{group: "admissionregistration.k8s.io", resource: resource, name: installation.Name}, "get", "patch")
@@ -222,6 +222,9 @@ func (p *place) base() (all []right) {
 	}
 	if p.settings.callback {
 		own("", "secrets", installation.Name+"-callback-tokens")
+		if p.settings.callbackDir == "" {
+			own("", "secrets", installation.Name+"-callback")
+		}
 	}
 	return all
 }
@@ -233,7 +236,7 @@ func (r *round) webhookRights(ctx context.Context) Result {
 	}
 	var needed []right
 	for _, n := range []right{{group: "dogear.dev", resource: "clusterhandlersets"}, {group: "dogear.dev", resource: "handlersets"}, {resource: "namespaces"}} {
-		needed = append(needed, n.several("get", "list", "watch")...)
+		needed = append(needed, n.several("list", "watch")...)
 	}
 	if p.settings.certificateDir == "" {
 		needed = append(needed, right{resource: "secrets", name: p.secretOf(installation.Name), namespace: p.Namespace, verb: "get"})

@@ -76,7 +76,7 @@ const pageSize = 500
 func (r *round) pages(ctx context.Context, list client.ObjectList, see func() (more bool), options ...client.ListOption) error {
 	token := ""
 	for {
-		err := r.client.List(ctx, list, append(options, client.Limit(pageSize), client.Continue(token))...)
+		err := r.client.List(ctx, list, append([]client.ListOption{client.Limit(pageSize), client.Continue(token)}, options...)...)
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,9 @@ func run(ctx context.Context, version string, checks []Check) *Report {
 			result = failed("the time was over before it was known").hint("give it more time with --timeout, and look whether the API server is slow")
 			stopped = "the time was over"
 		}
+		if result.Verdict == Failed && result.Hint == "" {
+			result = result.hint("see what is said of it at the link")
+		}
 		if c.Essential && result.Verdict == Failed {
 			stopped = "first mend " + c.Group + ": " + c.Name
 		}

@@ -12,8 +12,12 @@ import (
 	"github.com/dogear-dev/dogear/storage"
 )
 
-// lookedAt is how many objects of a resource are looked at for one to copy.
-const lookedAt = 100
+const (
+	// lookedAt is how many objects of a resource are looked at for one to copy,
+	// and atOnce how many of them are read at a time: they are read whole.
+	lookedAt = 100
+	atOnce   = 20
+)
 
 // samples are objects of a resource that handlers select, as new ones would be:
 // those that the person who asks names, else copies of others, else one that is
@@ -74,23 +78,21 @@ func (r *round) samples(ctx context.Context, h *hook, res *resource) (found []sa
 func (r *round) copies(ctx context.Context, s *selector, res *resource) (found []sample, err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(res.kind)
-	err = r.client.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: s.labels}, client.Limit(lookedAt))
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		o := &list.Items[i]
-		if o.GetDeletionTimestamp() != nil || sizeOf(o.GetAnnotations()) > roomy || s.marked != "" && o.GetAnnotations()[s.marked] == "" {
-			continue
+	n := 0
+	err = r.pages(ctx, list, func() bool {
+		for i := range list.Items {
+			o := &list.Items[i]
+			if o.GetDeletionTimestamp() != nil || sizeOf(o.GetAnnotations()) > roomy || s.marked != "" && o.GetAnnotations()[s.marked] == "" {
+				continue
+			}
+			if born := newborn(o); s.selects(born) {
+				found = append(found, sample{born, "a copy of " + keyOf(o)})
+			}
 		}
-		if n := newborn(o); s.selects(n) {
-			found = append(found, sample{n, "a copy of " + keyOf(o)})
-		}
-		if len(found) == tries {
-			break
-		}
-	}
-	return found, nil
+		n += len(list.Items)
+		return len(found) < tries && n < lookedAt
+	}, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: s.labels}, client.Limit(atOnce))
+	return found, err
 }
 
 // roomy is up to which size annotations leave room for a stamp in any case.

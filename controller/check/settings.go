@@ -21,7 +21,11 @@ type settings struct {
 	secret         string
 	injected       bool // others keep the CA bundle
 	callback       bool
+	callbackDir    string
 }
+
+// unknown are those that hold where nothing else is known.
+var unknown = settings{leaderElect: true, servicePort: "443"}
 
 // hasWebhook tells whether the installation has one.
 func (s settings) hasWebhook() bool { return s.service != "" || s.url != "" }
@@ -32,7 +36,7 @@ func settingsOf(process *corev1.Container, file string) (settings, error) {
 	found := map[string][]string{}
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(file), &content); err != nil {
-		return settings{}, fmt.Errorf("the settings are no YAML: %w", err)
+		return unknown, fmt.Errorf("the settings are no YAML: %w", err)
 	}
 	flatten("", content, found)
 	for path := range wanted {
@@ -47,7 +51,7 @@ func settingsOf(process *corev1.Container, file string) (settings, error) {
 			}
 		}
 	}
-	s := settings{leaderElect: true, namespaces: found["namespaces"], servicePort: "443"}
+	s := unknown
 	for path, set := range wanted {
 		if values, ok := found[path]; ok {
 			set(&s, strings.Join(values, ","))
@@ -58,15 +62,16 @@ func settingsOf(process *corev1.Container, file string) (settings, error) {
 
 // wanted are the settings that matter, by path.
 var wanted = map[string]func(*settings, string){
-	"namespaces":             func(s *settings, v string) { s.namespaces = list(v) },
-	"leaderElect":            func(s *settings, v string) { s.leaderElect = v != "false" },
-	"webhook.service":        func(s *settings, v string) { s.service = v },
-	"webhook.servicePort":    func(s *settings, v string) { s.servicePort = v },
-	"webhook.url":            func(s *settings, v string) { s.url = v },
-	"webhook.certificateDir": func(s *settings, v string) { s.certificateDir = v },
-	"webhook.secret":         func(s *settings, v string) { s.secret = v },
-	"webhook.injectCAFrom":   func(s *settings, v string) { s.injected = v != "" },
-	"callback.address":       func(s *settings, v string) { s.callback = v != "" },
+	"namespaces":              func(s *settings, v string) { s.namespaces = list(v) },
+	"leaderElect":             func(s *settings, v string) { s.leaderElect = v != "false" },
+	"webhook.service":         func(s *settings, v string) { s.service = v },
+	"webhook.servicePort":     func(s *settings, v string) { s.servicePort = v },
+	"webhook.url":             func(s *settings, v string) { s.url = v },
+	"webhook.certificateDir":  func(s *settings, v string) { s.certificateDir = v },
+	"webhook.secret":          func(s *settings, v string) { s.secret = v },
+	"webhook.injectCAFrom":    func(s *settings, v string) { s.injected = v != "" },
+	"callback.address":        func(s *settings, v string) { s.callback = v != "" },
+	"callback.certificateDir": func(s *settings, v string) { s.callbackDir = v },
 }
 
 func flatten(prefix string, from map[string]any, to map[string][]string) {

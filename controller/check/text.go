@@ -73,6 +73,9 @@ func (c *CheckReport) text(out *strings.Builder, style Style) {
 	for _, o := range c.Objects {
 		fmt.Fprintf(out, "%s- %s\n", indent, indented(o, indent+"  "))
 	}
+	if c.More > 0 {
+		fmt.Fprintf(out, "%s- and %d more\n", indent, c.More)
+	}
 	if c.Hint != "" {
 		fmt.Fprintf(out, "%s%s %s\n", indent, style.paint("36", "hint:"), indented(c.Hint, indent+"      "))
 	}

@@ -148,11 +148,16 @@ func TestAResultNamesTenObjects(t *testing.T) {
 	for i := range 13 {
 		all = append(all, fmt.Sprint(i))
 	}
-	if have := failed("x").about(all...).Objects; len(have) != 11 || have[9] != "9" || have[10] != "and 3 more" {
-		t.Errorf("got %q", have)
+	if have := failed("x").about(all...); len(have.Objects) != 10 || have.Objects[9] != "9" || have.More != 3 {
+		t.Errorf("got %+v", have)
 	}
-	if have := failed("x").about(all[:10]...).Objects; len(have) != 10 {
-		t.Errorf("got %q", have)
+	if have := failed("x").about(all[:10]...); len(have.Objects) != 10 || have.More != 0 {
+		t.Errorf("got %+v", have)
+	}
+	var out strings.Builder
+	if err := run(t.Context(), "v1", []Check{always("one", "many", failed("x").about(all...))}).Text(&out, Style{}); err != nil ||
+		!strings.Contains(out.String(), "       - 9\n       - and 3 more\n       hint: ") {
+		t.Errorf("%v, got %s", err, out.String())
 	}
 }
 

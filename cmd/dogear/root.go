@@ -54,7 +54,7 @@ reached is kept in annotations.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongUsage("%w: see '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newCheck(), newDemo(defaults), newHook(), newVersion())
+	root.AddCommand(newRun(), newCheck(), newUninstall(), newRBAC(), newMigrate(), newDemo(defaults), newHook(), newVersion())
 	return root
 }
 

@@ -1,3 +1,4 @@
-// Package installation finds the service in a cluster: its namespace, its
-// Deployments and what it has left there at run time, whoever installed it.
+// Package installation is what all commands have in common that work on a
+// cluster: it finds the service there, whoever installed it, and the resources
+// that the API server serves, and says why something was refused.
 package installation

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller"
+	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/controller/sets"
 	"github.com/dogear-dev/dogear/storage"
 )
@@ -46,7 +47,7 @@ var setResources = []schema.GroupResource{
 
 // choose finds out on which resources the service may have left something.
 func (r *run) choose(ctx context.Context) error {
-	c, err := readCatalog(ctx, r.discovery)
+	c, err := installation.ReadCatalog(ctx, r.discovery)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func byName(a, b schema.GroupResource) int {
 
 // chooseByLedger takes the kinds on which the service has left finalizers,
 // and tells whether there is a ledger that knows.
-func (r *run) chooseByLedger(c *catalog, chosen map[schema.GroupResource]target) (known bool, err error) {
+func (r *run) chooseByLedger(c *installation.Catalog, chosen map[schema.GroupResource]target) (known bool, err error) {
 	if r.found == nil || r.found.Ledger == nil {
 		return false, nil
 	}
@@ -95,7 +96,7 @@ func (r *run) chooseByLedger(c *catalog, chosen map[schema.GroupResource]target)
 		return false, fmt.Errorf("%w, and run this with --all-resources", err)
 	}
 	for _, kind := range kinds {
-		if s := c.findKind(kind.GroupKind()); s != nil {
+		if s := c.FindKind(kind.GroupKind()); s != nil {
 			r.add(chosen, s)
 		} else {
 			r.unserved(c, kind.GroupKind().String(), kind.Group)
@@ -104,63 +105,63 @@ func (r *run) chooseByLedger(c *catalog, chosen map[schema.GroupResource]target)
 	return true, nil
 }
 
-func (r *run) chooseResource(c *catalog, chosen map[schema.GroupResource]target, name schema.GroupResource) {
-	if s := c.find(name); s != nil {
+func (r *run) chooseResource(c *installation.Catalog, chosen map[schema.GroupResource]target, name schema.GroupResource) {
+	if s := c.Find(name); s != nil {
 		r.add(chosen, s)
 	} else {
 		r.unserved(c, name.String(), name.Group)
 	}
 }
 
-func (r *run) chooseAll(c *catalog, chosen map[schema.GroupResource]target) {
-	for i := range c.all {
-		if c.all[i].writable() {
-			r.add(chosen, &c.all[i])
+func (r *run) chooseAll(c *installation.Catalog, chosen map[schema.GroupResource]target) {
+	for i := range c.All {
+		if c.All[i].Writable() {
+			r.add(chosen, &c.All[i])
 		}
 	}
-	for _, group := range slices.Sorted(maps.Keys(c.silent)) {
-		r.leave(Object{Resource: "*." + group}, "the API server cannot tell its resources: "+c.silent[group])
+	for _, group := range slices.Sorted(maps.Keys(c.Silent)) {
+		r.leave(Object{Resource: "*." + group}, "the API server cannot tell its resources: "+c.Silent[group])
 	}
 }
 
 // unserved is what is made of a resource that discovery does not show.
-func (r *run) unserved(c *catalog, name, group string) {
-	if why, ok := c.silent[group]; ok {
+func (r *run) unserved(c *installation.Catalog, name, group string) {
+	if why, ok := c.Silent[group]; ok {
 		r.leave(Object{Resource: name}, "the API server cannot tell whether it serves it: "+why)
 		return
 	}
 	r.note("%s is not served any more, so there are no objects of it", name)
 }
 
-func (r *run) add(chosen map[schema.GroupResource]target, s *served) {
-	if r.confined() && !s.namespaced {
+func (r *run) add(chosen map[schema.GroupResource]target, s *installation.Served) {
+	if r.confined() && !s.Namespaced {
 		return // an installation in some namespaces has nothing outside of them
 	}
-	t := target{gvr: s.gvr, namespaced: s.namespaced, finalizer: storage.ServicePrefix.Finalizer()}
+	t := target{gvr: s.Resource, namespaced: s.Namespaced, finalizer: storage.ServicePrefix.Finalizer()}
 	if r.RemoveMarkers {
 		t.prefix = storage.ServicePrefix
 	}
-	chosen[s.gvr.GroupResource()] = t
+	chosen[s.Resource.GroupResource()] = t
 }
 
 // setTargets are the resources of the sets themselves, as far as they are
 // served.
-func (r *run) setTargets(c *catalog) (targets []target) {
+func (r *run) setTargets(c *installation.Catalog) (targets []target) {
 	for _, name := range setResources {
-		if s := c.find(name); s != nil && (s.namespaced || !r.confined()) {
-			targets = append(targets, target{gvr: s.gvr, namespaced: s.namespaced, finalizer: sets.Cleanup})
+		if s := c.Find(name); s != nil && (s.Namespaced || !r.confined()) {
+			targets = append(targets, target{gvr: s.Resource, namespaced: s.Namespaced, finalizer: sets.Cleanup})
 		}
 	}
 	return targets
 }
 
 // findSets finds all sets, in whatever version they are served.
-func (r *run) findSets(ctx context.Context, c *catalog) error {
+func (r *run) findSets(ctx context.Context, c *installation.Catalog) error {
 	r.setKinds = r.setTargets(c)
 	for _, t := range r.setKinds {
 		for _, namespace := range r.places(t) {
 			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(t.gvr.GroupVersion().WithKind(c.find(t.gvr.GroupResource()).kind + "List"))
+			list.SetGroupVersionKind(t.gvr.GroupVersion().WithKind(c.Find(t.gvr.GroupResource()).Kind + "List"))
 			if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 				return fmt.Errorf("list %s%s: %w", t, in(namespace), err)
 			}

@@ -86,8 +86,8 @@ func TestAGroupThatDoesNotAnswer(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		c, err := readCatalog(t.Context(), r.discovery)
-		if err == nil && c.silent[silent.Group] == "" {
+		c, err := installation.ReadCatalog(t.Context(), r.discovery)
+		if err == nil && c.Silent[silent.Group] == "" {
 			err = errors.New("the group is not listed yet")
 		}
 		return err

@@ -15,6 +15,8 @@ type Result struct {
 	Namespace string `json:"namespace,omitempty"`
 	// DryRun tells that all of this would be done, and nothing was.
 	DryRun bool `json:"dryRun,omitempty"`
+	// KeptState tells that objects, sets and the ledger stay as they were.
+	KeptState bool `json:"keptState,omitempty"`
 	// Done tells that the run came to its end, and nothing is left.
 	Done bool `json:"done"`
 	// Error is what ended the run.

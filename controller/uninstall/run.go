@@ -65,7 +65,7 @@ func newRun(options Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: options, result: Result{DryRun: options.DryRun}}
+	r := &run{Options: options, result: Result{DryRun: options.DryRun, KeptState: options.KeepState}}
 	http, err := rest.HTTPClientFor(r.Config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection: %w", err)

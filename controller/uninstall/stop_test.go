@@ -40,6 +40,7 @@ func (b *bench) deployed(component string) (*appsv1.Deployment, *corev1.Pod) {
 		if err := b.admin.Create(b.Context(), o); err != nil {
 			b.Fatal(err)
 		}
+		b.Cleanup(func() { _ = b.admin.Delete(context.Background(), o) })
 	}
 	return d, pod
 }

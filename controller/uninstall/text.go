@@ -22,8 +22,11 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "\nNote: %s.\n", note)
 	}
-	if r.DryRun {
+	switch {
+	case r.DryRun:
 		b.WriteString("\nNothing was changed: this is a dry run.\n")
+	case r.Done && !r.KeptState:
+		b.WriteString("\nDone: nothing in the cluster waits for Dogear any more. Its CRDs stay, and the sets with them.\n")
 	}
 	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
 	return err

@@ -46,6 +46,10 @@ Nothing was changed: this is a dry run.
 	if err := r.WriteText(&b); err != nil || b.String() != want {
 		t.Errorf("%v: got\n%s", err, b.String())
 	}
+	b.Reset()
+	if err := (&Result{Done: true}).WriteText(&b); err != nil || b.String() != "Done: nothing in the cluster waits for Dogear any more. Its CRDs stay, and the sets with them.\n" {
+		t.Errorf("%v: got\n%s", err, b.String())
+	}
 	for i := range 150 {
 		r.Left = append(r.Left, Left{Object{"services", "shop", fmt.Sprint(i)}, "refused"})
 	}

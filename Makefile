@@ -33,10 +33,10 @@ controlplane: ## Build kube-apiserver, etcd and the like into bin/, once (about 
 helm: ## Build helm into bin/, once.
 	@sh test/controlplane/build.sh helm
 
-test: controlplane ## Run all tests, on a real control plane.
+test: controlplane helm ## Run all tests, on a real control plane.
 	$(call tested,$(GO) test -timeout 30m $(ARGS) $(PKGS))
 
-race: controlplane ## The same under the race detector, which needs a C compiler.
+race: controlplane helm ## The same under the race detector, which needs a C compiler.
 	$(call tested,CGO_ENABLED=1 $(GO) test -race -timeout 45m $(ARGS) $(PKGS))
 
 demo: controlplane build ## Show Dogear at work on an embedded control plane.

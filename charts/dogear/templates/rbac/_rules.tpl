@@ -7,7 +7,7 @@ cluster, or in each namespace of a namespaced installation. */}}
 {{- $sets := include "dogear.setKinds" . | fromJsonArray }}
 - apiGroups: [dogear.dev]
   resources: {{ $sets | toJson }}
-  verbs: [get, list, watch, patch]
+  verbs: [list, watch, patch]
 - apiGroups: [dogear.dev]
   resources:
   {{- range $sets }}
@@ -30,7 +30,7 @@ cluster, or in each namespace of a namespaced installation. */}}
 {{- if not $namespaced }}
 - apiGroups: [""]
   resources: [namespaces]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 {{- end }}
 {{- if include "dogear.webhook" . }}
 - apiGroups: [admissionregistration.k8s.io]
@@ -82,7 +82,13 @@ cluster, or in each namespace of a namespaced installation. */}}
 - apiGroups: [""]
   resources: [secrets]
   resourceNames: {{ . | toJson }}
-  verbs: [get, update]
+  verbs: [get]
+{{- end }}
+{{- with without $secrets "dogear.dev-callback-tokens" }}
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: {{ . | toJson }}
+  verbs: [update]
 {{- end }}
 {{- end }}
 

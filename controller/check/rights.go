@@ -5,10 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/dogear-dev/dogear/controller/installation"
 )
@@ -20,106 +17,6 @@ func (r *round) rightsChecks() []Check {
 		{Group: "rights", Name: "resources", Link: "rights-for-a-resource-are-missing", Run: r.resourceRights},
 		{Group: "rights", Name: "endpoints", Link: "rights-for-endpoints-are-missing", Run: r.endpointRights},
 	}
-}
-
-// right is one to do something with a resource.
-type right struct {
-	group, resource, subresource string
-	name, namespace              string // empty: any, all
-	verb                         string
-}
-
-// String is the right in words, for lists of those that are missing.
-func (n right) String() string {
-	text := n.verb + " " + n.what()
-	if n.name != "" {
-		text += " " + n.name
-	}
-	if n.namespace != "" {
-		text += " in namespace " + n.namespace
-	}
-	return text
-}
-
-func (n right) what() string {
-	text := n.resource
-	if n.group != "" {
-		text += "." + n.group
-	}
-	if n.subresource != "" {
-		text += "/" + n.subresource
-	}
-	return text
-}
-
-// several are rights for the same with several verbs.
-func (n right) several(verbs ...string) (all []right) {
-	for _, verb := range verbs {
-		n.verb = verb
-		all = append(all, n)
-	}
-	return all
-}
-
-// askers is how many reviews are under way at the same time.
-const askers = 8
-
-// missing asks which rights a ServiceAccount lacks, each once.
-func (r *round) missing(ctx context.Context, p *place, account string, needed []right) (lacking []right, err error) {
-	me, err := r.user(ctx)
-	if err != nil {
-		return nil, err
-	}
-	user := "system:serviceaccount:" + p.Namespace + ":" + account
-	var group errgroup.Group
-	group.SetLimit(askers)
-	asked := map[right]bool{}
-	has := make([]bool, len(needed))
-	for i, n := range needed {
-		if has[i] = asked[n]; has[i] {
-			continue // it is told where it was asked for
-		}
-		asked[n] = true
-		group.Go(func() (err error) {
-			has[i], err = r.has(ctx, n, user, me, p)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	for i, n := range needed {
-		if !has[i] {
-			lacking = append(lacking, n)
-		}
-	}
-	return lacking, nil
-}
-
-// has asks for one right: of this process where it is the user, else of the
-// user; of one in a namespace with the rights for that namespace, where there
-// are no others.
-func (r *round) has(ctx context.Context, n right, user, me string, p *place) (bool, error) {
-	attributes := &authorizationv1.ResourceAttributes{
-		Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource, Name: n.name,
-	}
-	if me == user {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
-		err := r.client.Create(ctx, review)
-		return review.Status.Allowed, err
-	}
-	spec := authorizationv1.SubjectAccessReviewSpec{
-		ResourceAttributes: attributes, User: user,
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + p.Namespace, "system:authenticated"},
-	}
-	if p.confined() && n.namespace != "" {
-		review := &authorizationv1.LocalSubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace}, Spec: spec}
-		err := r.client.Create(ctx, review)
-		return review.Status.Allowed, err
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: spec}
-	err := r.client.Create(ctx, review)
-	return review.Status.Allowed, err
 }
 
 // account is a ServiceAccount of a component; with none, the result says so.
@@ -158,20 +55,6 @@ func (r *round) judge(ctx context.Context, p *place, account string, needed []ri
 		about(inWords(lacking)...).hint("%s", hint(lacking))
 }
 
-// inWords joins the verbs of rights for the same.
-func inWords(rights []right) (texts []string) {
-	for i := 0; i < len(rights); {
-		n := rights[i]
-		verbs := []string{}
-		for ; i < len(rights) && rights[i].several("")[0] == n.several("")[0]; i++ {
-			verbs = append(verbs, rights[i].verb)
-		}
-		n.verb = strings.Join(verbs, ", ")
-		texts = append(texts, n.String())
-	}
-	return texts
-}
-
 // role is what to do about rights that the chart gives.
 func role([]right) string {
 	return "helm upgrade with rbac.create=true, or add what is missing to the role of that account: docs/service.md#rights"
@@ -183,50 +66,6 @@ func (r *round) baseRights(ctx context.Context) Result {
 		return none
 	}
 	return r.judge(ctx, p, account, p.base(), "its base rights", role)
-}
-
-// base are the rights that the controller needs, whatever sets declare.
-func (p *place) base() (all []right) {
-	add := func(n right, verbs ...string) { all = append(all, n.several(verbs...)...) }
-	group := "dogear.dev"
-	if p.confined() {
-		for _, namespace := range p.settings.namespaces {
-			add(right{group: group, resource: "handlersets", namespace: namespace}, "list", "watch", "patch")
-			add(right{group: group, resource: "handlersets", subresource: "status", namespace: namespace}, "patch")
-			add(right{group: "events.k8s.io", resource: "events", namespace: namespace}, "create", "patch")
-		}
-	} else {
-		for _, resource := range []string{"clusterhandlersets", "handlersets"} {
-			add(right{group: group, resource: resource}, "list", "watch", "patch")
-			add(right{group: group, resource: resource, subresource: "status"}, "patch")
-		}
-		add(right{resource: "namespaces"}, "list", "watch")
-		add(right{group: "events.k8s.io", resource: "events"}, "create", "patch")
-	}
-	own := func(group, resource, name string) {
-		add(right{group: group, resource: resource, namespace: p.Namespace}, "create")
-		add(right{group: group, resource: resource, name: name, namespace: p.Namespace}, "get", "update")
-	}
-	own("", "configmaps", installation.Name)
-	if p.settings.leaderElect {
-		own("coordination.k8s.io", "leases", installation.Name)
-	}
-	if p.settings.hasWebhook() || p.unset != nil && p.Webhook() != nil {
-		for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
-			add(right{group: "admissionregistration.k8s.io", resource: resource}, "create")
-			add(right{group: "admissionregistration.k8s.io", resource: resource, name: installation.Name}, "get", "patch")
-		}
-		if p.settings.certificateDir == "" {
-			own("", "secrets", p.secretOf(installation.Name))
-		}
-	}
-	if p.settings.callback {
-		own("", "secrets", installation.Name+"-callback-tokens")
-		if p.settings.callbackDir == "" {
-			own("", "secrets", installation.Name+"-callback")
-		}
-	}
-	return all
 }
 
 func (r *round) webhookRights(ctx context.Context) Result {

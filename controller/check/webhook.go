@@ -1,22 +1,12 @@
 package check
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"crypto/x509"
-	"fmt"
-	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/dogear-dev/dogear/webhook/cert"
 )
 
 type (
@@ -137,150 +127,4 @@ func (h *hook) clients() (all []*admissionregistrationv1.WebhookClientConfig) {
 		}
 	}
 	return all
-}
-
-// newBundle is what to do about a CA bundle that cannot be right.
-func (h *hook) newBundle() string {
-	if h.place != nil && h.place.settings.injected {
-		return "cert-manager's CA injector keeps it: see whether cainjector runs, and 'kubectl describe certificate' of the webhook"
-	}
-	return "the controller puts it right within a minute: see whether it runs, and its log; " +
-		"with a certificate of your own, see that ca.crt is the authority of tls.crt"
-}
-
-func (r *round) caBundle(ctx context.Context) Result {
-	h, none := r.hook(ctx)
-	if h == nil {
-		return none
-	}
-	clients := h.clients()
-	if len(clients) == 0 {
-		return skipped("no webhook is published")
-	}
-	for _, c := range clients {
-		if len(c.CABundle) == 0 {
-			return failed("it is empty: API servers trust no certificate of the webhook, and every object passes unstamped").hint("%s", h.newBundle())
-		}
-		if _, err := cert.ParseCABundle(c.CABundle); err != nil {
-			return failed("it cannot be read: %s", err).hint("%s", h.newBundle())
-		}
-		if !bytes.Equal(c.CABundle, clients[0].CABundle) {
-			return warned("not all webhooks have the same").hint("%s", h.newBundle())
-		}
-	}
-	authorities, _ := cert.ParseCABundle(clients[0].CABundle) // it was parsed a moment ago
-	newest := slices.MaxFunc(authorities, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-	return r.dates("the authority", newest, h.newBundle())
-}
-
-func (r *round) serviceEndpoints(ctx context.Context) Result {
-	h, none := r.hook(ctx)
-	if h == nil {
-		return none
-	}
-	service, none := h.service()
-	if service == nil {
-		return none
-	}
-	if err := r.client.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: service.Name}, &corev1.Service{}); apierrors.IsNotFound(err) {
-		return failed("Service %s/%s is not there", service.Namespace, service.Name).hint("helm upgrade makes it again; webhook.service in the settings is its name")
-	} else if err != nil {
-		return r.unread(err)
-	}
-	slices := &discoveryv1.EndpointSliceList{}
-	ready, other := 0, 0
-	err := r.pages(ctx, slices, func() bool {
-		for i := range slices.Items {
-			for _, e := range slices.Items[i].Endpoints {
-				if e.Conditions.Ready == nil || *e.Conditions.Ready {
-					ready++
-				} else {
-					other++
-				}
-			}
-		}
-		return true
-	}, client.InNamespace(service.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
-	switch {
-	case err != nil:
-		return r.unread(err)
-	case ready == 0:
-		return failed("Service %s/%s has no ready endpoint, and %d that are not ready", service.Namespace, service.Name, other).
-			hint("kubectl -n %s get pods -l dogear.dev/component=webhook: a Pod is ready when it has a certificate and knows the sets; its log says what it waits for", service.Namespace)
-	}
-	return passed("Service %s/%s has %d ready", service.Namespace, service.Name, ready)
-}
-
-// service is the one that API servers call.
-func (h *hook) service() (*admissionregistrationv1.ServiceReference, Result) {
-	clients := h.clients()
-	switch {
-	case len(clients) > 0 && clients[0].Service != nil:
-		return clients[0].Service, Result{}
-	case len(clients) > 0:
-		return nil, skipped("API servers call a URL")
-	case h.place != nil && h.place.settings.service != "":
-		return &admissionregistrationv1.ServiceReference{Namespace: h.place.Namespace, Name: h.place.settings.service}, Result{}
-	}
-	return nil, skipped("no webhook is published")
-}
-
-// ruledIn are the resources that a configuration has rules for, in order.
-func ruledIn(c *mutating) (all []schema.GroupVersionResource) {
-	for i := range c.Webhooks {
-		for _, rule := range c.Webhooks[i].Rules {
-			for _, group := range rule.APIGroups {
-				for _, version := range rule.APIVersions {
-					for _, name := range rule.Resources {
-						if !strings.Contains(name, "/") {
-							all = append(all, schema.GroupVersionResource{Group: group, Version: version, Resource: name})
-						}
-					}
-				}
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) })
-	return slices.Compact(all)
-}
-
-// rules compares what is sent to the webhook with what sets declare.
-func (r *round) rules(ctx context.Context) Result {
-	h, none := r.hook(ctx)
-	if h == nil {
-		return none
-	}
-	if h.mutating == nil {
-		return skipped("there is no MutatingWebhookConfiguration")
-	}
-	declared, err := r.declared(ctx)
-	if err != nil {
-		return r.unread(err)
-	}
-	have := map[schema.GroupResource]bool{}
-	for _, name := range ruledIn(h.mutating) {
-		have[name.GroupResource()] = true
-	}
-	var missing, texts []string
-	for _, res := range declared {
-		if !have[res.name.GroupResource()] && len(res.active()) > 0 {
-			missing = append(missing, fmt.Sprintf("%s, which %s declares", res, nameOf(res.active()[0])))
-		}
-		delete(have, res.name.GroupResource())
-	}
-	for name := range have {
-		texts = append(texts, name.String())
-	}
-	switch {
-	case len(missing) > 0:
-		return failed("not sent to the webhook: %s", count(len(missing), "resource")).about(missing...).
-			hint("the controller puts the rules right within a minute: see its log")
-	case len(texts) > 0:
-		slices.Sort(texts)
-		return warned("resources are sent to the webhook that no set declares").about(texts...).
-			hint("the controller takes them out within a minute: see whether it runs, and its log")
-	case len(declared) == 0:
-		return skipped("no set declares a resource")
-	}
-	return passed("those of the sets: %s", names(declared))
 }

@@ -1,0 +1,50 @@
+package check
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestRightsInWords(t *testing.T) {
+	t.Parallel()
+	n := right{group: "g.io", resource: "things", namespace: "ns"}
+	rights := slices.Concat(n.several("get", "list"), right{group: "g.io", resource: "things", subresource: "status"}.several("patch"),
+		right{resource: "secrets", name: "key"}.several("get", "update"))
+	want := []string{"get, list things.g.io in namespace ns", "patch things.g.io/status", "get, update secrets key"}
+	if have := inWords(rights); !slices.Equal(have, want) {
+		t.Errorf("got %q", have)
+	}
+}
+
+func TestWhatCannotBeReadIsSkippedOrFailed(t *testing.T) {
+	t.Parallel()
+	r := &round{}
+	resource := schema.GroupResource{Group: "g.io", Resource: "things"}
+	for err, want := range map[error]Verdict{
+		apierrors.NewForbidden(resource, "x", errors.New("no")): Skipped,
+		apierrors.NewNotFound(resource, "x"):                    Skipped,
+		errNoSets:                                               Skipped,
+		apierrors.NewTimeoutError("slow", 1):                    Failed,
+		errors.New("connection refused"):                        Failed,
+	} {
+		if have := r.unread(err); have.Verdict != want || have.Message == "" || have.Hint == "" && want == Failed {
+			t.Errorf("%v: %+v", err, have)
+		}
+	}
+}
+
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		49 * time.Hour: "2d1h", 90 * time.Minute: "1h30m", 65 * time.Second: "1m5s", 1500 * time.Millisecond: "1s", 0: "0s",
+	} {
+		if have := span(d); have != want {
+			t.Errorf("%s: %s, want %s", d, have, want)
+		}
+	}
+}

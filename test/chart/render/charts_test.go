@@ -116,7 +116,7 @@ func TestCRDsAreRenderedAsTheyAre(t *testing.T) {
 		}
 		return found
 	}
-	service, err := template(t)
+	service, err := template(t, "--set-string", "commonLabels.team=platform,crds.annotations.argocd\\.argoproj\\.io/sync-wave=-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestCRDsAreRenderedAsTheyAre(t *testing.T) {
 			if got.Annotations["helm.sh/resource-policy"] != "keep" || got.Annotations["controller-gen.kubebuilder.io/version"] == "" || got.Labels["app.kubernetes.io/part-of"] != "dogear" {
 				t.Errorf("%s: %s has annotations %v and labels %v", name, w.Name, got.Annotations, got.Labels)
 			}
-			if name == "dogear-crds" && (got.Labels["team"] != "platform" || got.Annotations["argocd.argoproj.io/sync-wave"] != "-1") {
+			if got.Labels["team"] != "platform" || got.Annotations["argocd.argoproj.io/sync-wave"] != "-1" {
 				t.Errorf("%s has annotations %v and labels %v", w.Name, got.Annotations, got.Labels)
 			}
 		}

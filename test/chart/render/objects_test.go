@@ -161,7 +161,7 @@ func TestTheJobBeforeUninstalling(t *testing.T) {
 		"uninstall.keepState=true":            "uninstall --yes --timeout=4m --keep-state",
 		"uninstall.removeMarkers=true":        "uninstall --yes --timeout=4m --remove-markers",
 		"uninstall.timeout=1h":                "uninstall --yes --timeout=1h",
-		"namespaced.enabled=true":             "uninstall --yes --timeout=4m",
+		"namespaced.enabled=true":             "uninstall --yes --timeout=4m --namespaces=dogear",
 		"uninstall.timeout=null":              "uninstall --yes --timeout=4m",
 		"rbac.create=false,crds.enabled=true": "uninstall --yes --timeout=4m",
 	} {

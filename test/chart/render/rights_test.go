@@ -210,13 +210,11 @@ func TestTheControllersRights(t *testing.T) {
 		"dogear create secrets", "dogear get secrets dogear.dev-webhook", "dogear update secrets dogear.dev-webhook",
 	}
 	for _, resource := range []string{"clusterhandlersets.dogear.dev", "handlersets.dogear.dev", "certificates.cert-manager.io"} {
-		for _, verb := range []string{"get", "list", "watch", "patch"} {
+		for _, verb := range []string{"list", "watch", "patch"} {
 			want = append(want, "cluster "+verb+" "+resource)
 		}
 	}
-	for _, verb := range []string{"get", "list", "watch"} {
-		want = append(want, "cluster "+verb+" namespaces")
-	}
+	want = append(want, "cluster get certificates.cert-manager.io", "cluster list namespaces", "cluster watch namespaces")
 	slices.Sort(want)
 	for _, right := range got {
 		if !slices.Contains(want, right) {
@@ -305,10 +303,7 @@ func TestTheRightsOfUninstall(t *testing.T) {
 	want := []string{
 		"cluster delete mutatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
 		"cluster delete validatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
-		"cluster get mutatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
-		"cluster get validatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
-		"dogear get deployments.apps", "dogear list deployments.apps", "dogear patch deployments.apps",
-		"dogear get deployments/scale.apps", "dogear patch deployments/scale.apps", "dogear list pods",
+		"dogear list deployments.apps", "dogear patch deployments/scale.apps", "dogear list pods",
 		"dogear get configmaps dogear.dev", "dogear delete configmaps dogear.dev",
 		"dogear get leases.coordination.k8s.io dogear.dev", "dogear delete leases.coordination.k8s.io dogear.dev",
 		"cluster watch certificates.cert-manager.io", // it has the controller's role
@@ -319,7 +314,7 @@ func TestTheRightsOfUninstall(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{"dogear.dev-webhook", "dogear.dev-callback", "dogear.dev-callback-tokens"} {
-		want = append(want, "dogear get secrets "+secret, "dogear delete secrets "+secret)
+		want = append(want, "dogear delete secrets "+secret) // what is in them is none of its business
 	}
 	slices.Sort(want)
 	if !slices.Equal(rights, want) {

@@ -6,7 +6,7 @@
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
   resourceNames: [dogear.dev]
-  verbs: [get, delete]
+  verbs: [delete]
 {{- end }}
 - apiGroups: [dogear.dev]
   resources: {{ include "dogear.setKinds" . }}
@@ -17,10 +17,10 @@
 {{- define "dogear.rules.uninstallOwn" -}}
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [get, list, patch]
+  verbs: [list]
 - apiGroups: [apps]
   resources: [deployments/scale]
-  verbs: [get, patch]
+  verbs: [patch]
 - apiGroups: [""]
   resources: [pods]
   verbs: [list]
@@ -35,7 +35,7 @@
 - apiGroups: [""]
   resources: [secrets]
   resourceNames: [dogear.dev-webhook, dogear.dev-callback, dogear.dev-callback-tokens]
-  verbs: [get, delete]
+  verbs: [delete]
 {{- end }}
 
 {{/* check: what it reads in the cluster, or in a namespace of a namespaced installation. */}}
@@ -92,7 +92,7 @@
 {{- define "dogear.rules.migrate" -}}
 - apiGroups: [dogear.dev]
   resources: [clusterhandlersets, handlersets]
-  verbs: [get, list, patch, update]
+  verbs: [get, list, patch]
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
   resourceNames: [clusterhandlersets.dogear.dev, handlersets.dogear.dev]
@@ -100,5 +100,5 @@
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions/status]
   resourceNames: [clusterhandlersets.dogear.dev, handlersets.dogear.dev]
-  verbs: [patch, update]
+  verbs: [patch]
 {{- end }}

@@ -15,10 +15,9 @@ import (
 	"github.com/dogear-dev/dogear/controller/sets"
 )
 
-func wait(string) func(call) v1alpha1.HandlerReviewResponse {
-	return func(call) v1alpha1.HandlerReviewResponse {
-		return v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeWaiting, After: &v1alpha1.Duration{Duration: settle}}
-	}
+// later has a handler called again in a while.
+func later(call) v1alpha1.HandlerReviewResponse {
+	return v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeWaiting, After: &v1alpha1.Duration{Duration: settle}}
 }
 
 // TestLifeOfARelease: installed, at work, upgraded, rolled back and
@@ -38,9 +37,12 @@ func TestLifeOfARelease(t *testing.T) {
 	b.helm("test", release, "--timeout", helmTimeout)
 
 	b.upgrade("--set=controller.replicas=2,webhook.replicas=3,settings.workers=32")
-	if c, w := len(b.pods("controller")), len(b.pods("webhook")); c != 2 || w != 3 {
-		t.Errorf("%d controllers, %d webhooks", c, w)
-	}
+	b.eventually(func() error { // once those of before are gone
+		if c, w := len(b.pods("controller")), len(b.pods("webhook")); c != 2 || w != 3 {
+			return fmt.Errorf("%d controllers, %d webhooks", c, w)
+		}
+		return nil
+	})
 	second := b.certificates("second", 10)
 	b.await("Succeeded", second...)
 
@@ -55,7 +57,7 @@ func TestLifeOfARelease(t *testing.T) {
 	}
 
 	// One object is on its way out when everything ends.
-	e.become(wait(""))
+	e.become(later)
 	b.delete(first[0])
 	b.eventually(func() error {
 		if n := len(e.of(first[0].GetName())); n < 2 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -317,6 +318,29 @@ rules:
 	role := rbacv1.ClusterRole{}
 	if err := json.Unmarshal([]byte(stdout), &role); err != nil || status != exitOK || role.Kind != "ClusterRole" || len(role.Rules) != 2 {
 		t.Errorf("status %d, %v, %s", status, err, stdout)
+	}
+}
+
+// Commands that documentation and help show have the flags that they use.
+func TestClusterCommandsOfDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../docs/uninstall.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{string(page), newUninstall().Example, newRBAC().Example, newMigrate().Example}
+	shown := regexp.MustCompile(`(?m)(?:^|\$ |` + "`" + `| )dogear ((?:uninstall|rbac|migrate)\b[^|>` + "`" + `\n]*)`)
+	found := 0
+	for _, text := range texts {
+		for _, command := range shown.FindAllStringSubmatch(text, -1) {
+			found++
+			args := append(strings.Fields(command[1]), "--help")
+			if _, stderr, status := dogear(t, demo.Options{}, args...); status != exitOK {
+				t.Errorf("dogear %s: status %d, %s", command[1], status, stderr)
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d commands were found", found)
 	}
 }
 

@@ -90,7 +90,7 @@ func (r *run) lookAtAll(ctx context.Context, targets []target, keep func(*metav1
 	for _, t := range targets {
 		l := &look{run: r, target: t, keep: keep, result: r.result.resource(t)}
 		l.pace = pace{report: r.Report, now: Event{Resource: t.String()}, told: time.Now()}
-		l.result.Objects, l.result.Left = 0, 0
+		l.result.Left = 0
 		r.forgive(t)
 		for _, namespace := range r.places(t) {
 			if err := l.pages(ctx, namespace); err != nil {
@@ -98,8 +98,9 @@ func (r *run) lookAtAll(ctx context.Context, targets []target, keep func(*metav1
 			}
 		}
 		released += l.released
+		l.result.Objects = max(l.result.Objects, l.seen) // fewer, once objects in deletion are gone
 		if l.released > 0 || l.result.Left > 0 {
-			r.say("%s: %s %d of %d objects%s", t, r.would("released", "would release"), l.released, l.result.Objects, leftText(l.result.Left))
+			r.say("%s: %s %d of %d objects%s", t, r.would("released", "would release"), l.released, l.seen, leftText(l.result.Left))
 		}
 	}
 	return released, nil
@@ -129,6 +130,7 @@ type look struct {
 	target
 	keep     func(*metav1.PartialObjectMetadata) string // why an object stays as it is; nil: none does
 	result   *Resource
+	seen     int
 	released int
 	pace     pace
 }
@@ -212,7 +214,7 @@ func (l *look) page(ctx context.Context, objects []metav1.PartialObjectMetadata)
 
 // tally adds what came of a page to the result, in the order of the page.
 func (l *look) tally(objects []metav1.PartialObjectMetadata, outcomes []outcome) {
-	l.result.Objects += len(objects)
+	l.seen += len(objects)
 	for i, o := range outcomes {
 		m := &objects[i]
 		name := l.object(m.Namespace, m.Name)

@@ -87,7 +87,7 @@ type Resource struct {
 	// Resource is as in certificates.cert-manager.io.
 	Resource string `json:"resource"`
 	Version  string `json:"version"`
-	// Objects is how many there are.
+	// Objects is how many there are, or were.
 	Objects int `json:"objects"`
 	// Released is from how many a finalizer was taken, Cleaned from how many
 	// annotations.

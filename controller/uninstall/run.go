@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -131,6 +133,29 @@ func (r *run) find(ctx context.Context) error {
 	}
 	r.found, r.result.Namespace = found, found.Namespace
 	r.say("Dogear is in namespace %s", found.Namespace)
+	return r.lookElsewhere(ctx)
+}
+
+// lookElsewhere fails where a controller runs in another namespace, as after a
+// move or with a wrong namespace: it needs what would be removed. Without the
+// rights to look there, as in the Job of the chart, it is taken as none.
+func (r *run) lookElsewhere(ctx context.Context) error {
+	if r.confined() {
+		return nil // there may be others
+	}
+	list := &appsv1.DeploymentList{}
+	err := r.client.List(ctx, list, client.MatchingLabels{installation.ComponentLabel: installation.ComponentController})
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list the Deployments in all namespaces: %w", err)
+	}
+	for i := range list.Items {
+		if d := &list.Items[i]; d.Namespace != r.found.Namespace && replicas(d) > 0 {
+			return fmt.Errorf("another Dogear runs in namespace %q, and needs what would be removed: did you mean -n %s? To remove one that is confined to some namespaces, name them with --namespaces", d.Namespace, d.Namespace)
+		}
+	}
 	return nil
 }
 

@@ -97,6 +97,29 @@ func TestTheServiceIsStoppedFirst(t *testing.T) {
 	}
 }
 
+// A namespace that is not that of the running controller is told, before
+// anything is changed.
+func TestAControllerInAnotherNamespace(t *testing.T) {
+	b, moved := newBench(t), newBench(t)
+	b.installed(strict)
+	b.many(strict, 1)
+	d, pod := moved.deployed(installation.ComponentController)
+	b.delete(pod)
+	_, err := b.uninstall()
+	if err == nil || !strings.Contains(err.Error(), "did you mean -n "+moved.namespace+"?") || b.held(strict) != 1 {
+		t.Errorf("got %v", err)
+	}
+	for _, c := range b.configurations() {
+		if err := b.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := b.admin.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))); err != nil {
+		t.Fatal(err)
+	}
+	b.must()
+}
+
 // Whoever scales it up again is told of, and nothing is released meanwhile.
 func TestADeploymentThatIsScaledUpAgain(t *testing.T) {
 	b := newBench(t)

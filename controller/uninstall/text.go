@@ -26,7 +26,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	case r.DryRun:
 		b.WriteString("\nNothing was changed: this is a dry run.\n")
 	case r.Done && !r.KeptState:
-		b.WriteString("\nDone: nothing in the cluster waits for Dogear any more. Its CRDs stay, and the sets with them.\n")
+		b.WriteString("\nDone: nothing in the cluster waits for Dogear any more. Its CRDs and the sets, if there are any, stay.\n")
 	}
 	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
 	return err

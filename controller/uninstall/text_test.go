@@ -47,7 +47,7 @@ Nothing was changed: this is a dry run.
 		t.Errorf("%v: got\n%s", err, b.String())
 	}
 	b.Reset()
-	if err := (&Result{Done: true}).WriteText(&b); err != nil || b.String() != "Done: nothing in the cluster waits for Dogear any more. Its CRDs stay, and the sets with them.\n" {
+	if err := (&Result{Done: true}).WriteText(&b); err != nil || b.String() != "Done: nothing in the cluster waits for Dogear any more. Its CRDs and the sets, if there are any, stay.\n" {
 		t.Errorf("%v: got\n%s", err, b.String())
 	}
 	for i := range 150 {

@@ -9,7 +9,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 )
@@ -73,21 +72,11 @@ func endpointRightsMessage(name string, reads, missing []read, user string) stri
 			namespaces = append(namespaces, m.Namespace)
 		}
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "handlers wait, as Dogear lacks the right to get %s. Apply:\n", strings.Join(texts, ", "))
-	for i, namespace := range namespaces {
-		for j, object := range endpointRole(namespace, name, reads, user) {
-			if i+j > 0 {
-				out.WriteString("---\n")
-			}
-			text, err := yaml.Marshal(object)
-			if err != nil {
-				panic(err) // it is made of strings
-			}
-			out.Write(text)
-		}
+	var apply []any
+	for _, namespace := range namespaces {
+		apply = append(apply, endpointRole(namespace, name, reads, user)...)
 	}
-	return out.String()
+	return fmt.Sprintf("handlers wait, as Dogear lacks the right to get %s. Apply:\n%s", strings.Join(texts, ", "), manifests(apply...))
 }
 
 // endpointRole is a Role for what is read in a namespace, and its binding to
@@ -106,13 +95,8 @@ func endpointRole(namespace, name string, reads []read, user string) []any {
 			role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: names, Verbs: []string{"get"}})
 		}
 	}
-	subject := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
-	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		own, name, _ := strings.Cut(account, ":")
-		subject = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: own, Name: name}
-	}
 	return []any{role, &rbacv1.RoleBinding{
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}, Subjects: []rbacv1.Subject{subject},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}, Subjects: []rbacv1.Subject{subjectOf(user)},
 	}}
 }

@@ -288,7 +288,7 @@ func (s *Service) judgeRights(ctx context.Context, v *verdict) metav1.ConditionS
 		return metav1.ConditionUnknown
 	case len(missing) > 0:
 		v.unwatchable = slices.ContainsFunc(missing, func(r right) bool { return r.subresource == "" })
-		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, rightsMissing, "%s", rightsMessage(v, missing))
+		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, rightsMissing, "%s", rightsMessage(v, missing, s.rightsFor(v)...))
 		return metav1.ConditionFalse
 	}
 	return metav1.ConditionTrue

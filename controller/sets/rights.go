@@ -7,7 +7,9 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -114,8 +116,8 @@ func (r *rights) has(ctx context.Context, n right) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
-// rightsMessage says which rule is missing, with a ClusterRole to apply.
-func rightsMessage(v *verdict, missing []right) string {
+// rightsMessage says which rule is missing, with what to apply.
+func rightsMessage(v *verdict, missing []right, apply ...any) string {
 	var verbs []string
 	for _, m := range missing {
 		if m.subresource != "" {
@@ -123,10 +125,41 @@ func rightsMessage(v *verdict, missing []right) string {
 		}
 		verbs = append(verbs, m.verb)
 	}
-	name := v.resource.name.GroupResource()
-	role, err := yaml.Marshal(ResourceRole(name, v.resource.subresource))
-	if err != nil {
-		panic(err) // it is made of strings
+	return fmt.Sprintf("Dogear lacks rights for %s: %s. Apply:\n%s", v.resource.name.GroupResource(), strings.Join(verbs, ", "), manifests(apply...))
+}
+
+// manifests are objects as YAML, to be applied as they are.
+func manifests(objects ...any) string {
+	var out strings.Builder
+	for i, object := range objects {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			panic(err) // they are made of strings
+		}
+		out.Write(text)
 	}
-	return fmt.Sprintf("Dogear lacks rights for %s: %s. Apply this ClusterRole:\n%s", name, strings.Join(verbs, ", "), role)
+	return out.String()
+}
+
+// rightsFor are the roles by which this process may handle what a set names.
+func (s *Service) rightsFor(v *verdict) []any {
+	name, status := v.resource.name.GroupResource(), v.resource.subresource
+	if !s.confined() {
+		return []any{ResourceRole(name, status)}
+	}
+	role, binding := NamespacedRole(v.set.GetNamespace(), name, status, types.NamespacedName{})
+	binding.Subjects = []rbacv1.Subject{subjectOf(s.op.Username())}
+	return []any{role, binding}
+}
+
+// subjectOf is a user in the words of a binding.
+func subjectOf(user string) rbacv1.Subject {
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		namespace, name, _ := strings.Cut(account, ":")
+		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
+	}
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
 }

@@ -8,7 +8,7 @@ import (
 
 func TestTheRoleOfTheMessageIsReadable(t *testing.T) {
 	v := &verdict{resource: &resource{name: schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}, subresource: true}}
-	const want = `Dogear lacks rights for certificates.cert-manager.io: list, patch of its status. Apply this ClusterRole:
+	const want = `Dogear lacks rights for certificates.cert-manager.io: list, patch of its status. Apply:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
@@ -32,7 +32,7 @@ rules:
   verbs:
   - patch
 `
-	if have := rightsMessage(v, []right{{verb: "list"}, {subresource: "status", verb: "patch"}}); have != want {
+	if have := rightsMessage(v, []right{{verb: "list"}, {subresource: "status", verb: "patch"}}, ResourceRole(v.resource.name.GroupResource(), true)); have != want {
 		t.Errorf("got %s", have)
 	}
 }

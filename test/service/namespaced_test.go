@@ -110,6 +110,13 @@ func TestAServiceWithoutRightsInTheCluster(t *testing.T) {
 			t.Errorf("%s: %v %+v", foreign.GetName(), foreign.GetFinalizers(), foreign.Observed())
 		}
 	}
+	// What it may not handle, it says with what to apply.
+	other := b.namespaced("other", "phaseds.v1.test.dogear.dev", handlers)
+	_, roles, _ := strings.Cut(b.awaitCondition(other, v1alpha1.ConditionPermitted, metav1.ConditionFalse, "RightsMissing").Message, "\n")
+	for _, manifest := range strings.Split(roles, "---\n") {
+		b.apply(manifest)
+	}
+	b.awaitReady(other)
 	if refused := log.with("forbidden"); len(refused) > 0 {
 		t.Errorf("it asked for what it has no right to:\n%s", strings.Join(refused, "\n"))
 	}

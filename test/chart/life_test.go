@@ -35,7 +35,7 @@ func TestLifeOfARelease(t *testing.T) {
 			t.Errorf("%s has no finalizer: %v", u.GetName(), err)
 		}
 	}
-	b.helm("test", release, "--timeout", helmTimeout)
+	b.checks("refuses a wrong set", "stamps", "resources", "leader")
 
 	b.upgrade("--set=controller.replicas=2,webhook.replicas=3,settings.workers=32")
 	b.eventually(func() error { // once those of before are gone
@@ -129,6 +129,19 @@ func (b *bench) leftNothing() {
 			if !foreign {
 				b.Errorf("%s %s is left", all.Items[i].GetKind(), name)
 			}
+		}
+	}
+}
+
+// checks runs helm test, which must have found that certain checks are well,
+// and none that isn't.
+func (b *bench) checks(names ...string) {
+	b.Helper()
+	b.helm("test", release, "--timeout", helmTimeout)
+	text := strings.Join(b.log(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: release + "-check"}}, "check"), "\n")
+	for _, name := range names {
+		if !strings.Contains(text, "\n  ok   "+name+": ") {
+			b.Errorf("check %q has not found that all is well:\n%s", name, text)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestANamespacedRelease(t *testing.T) {
 	b.await("Succeeded", all...)
 	b.delete(all[0])
 	b.eventually(func() error { return b.isGone(all[0]) })
-	b.helm("test", release, "--timeout", helmTimeout)
+	b.checks("resources", "leader", "sets")
 
 	b.uninstall()
 	for _, u := range all[1:] {

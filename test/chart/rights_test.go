@@ -105,7 +105,7 @@ func TestEachRightIsNeededAndNoneIsMissing(t *testing.T) {
 	// Where a watch cannot stream what is there already, that is listed first.
 	list := `extraEnv=[{"name":"KUBE_FEATURE_WatchListClient","value":"false"}]`
 	b.upgrade(append(values, "--set-json=controller."+list, "--set-json=webhook."+list)...)
-	b.helm("test", release, "--timeout", helmTimeout)
+	b.checks("controller", "webhook")
 	accounts := []string{"dogear-controller", "dogear-webhook"}
 	var all []grant
 	for _, account := range accounts {

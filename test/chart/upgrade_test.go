@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,14 +13,14 @@ import (
 
 // byName answers by what objects are called: what becomes of them, until they
 // are let go.
-type byName struct{ free bool }
+type byName struct{ free atomic.Bool }
 
 func (n *byName) answer(c call) v1alpha1.HandlerReviewResponse {
 	hold := v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeSucceeded}
 	switch {
 	case c.Name[0] == 'f':
 		hold = v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeFailed, Message: "for good"}
-	case n.free || c.Name[0] == 's':
+	case n.free.Load() || c.Name[0] == 's':
 	case c.Name[0] == 'w':
 		hold = v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeWaiting, After: &v1alpha1.Duration{Duration: 2 * time.Second}}
 	case c.Name[0] == 'r':
@@ -60,9 +61,7 @@ func TestUpgradeAndBack(t *testing.T) {
 	b.continues(e, made, states)
 	b.turn(before, "v0.1.0", newer)
 
-	e.mu.Lock()
-	n.free = true
-	e.mu.Unlock()
+	n.free.Store(true)
 	b.await("Succeeded", append(made["w"], made["r"]...)...)
 	for name, all := range made {
 		for _, u := range all {

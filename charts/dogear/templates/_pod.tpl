@@ -96,7 +96,7 @@ readinessProbe:
   httpGet: {path: /readyz, port: health}
   periodSeconds: 2
   timeoutSeconds: 2
-  failureThreshold: 1
+  failureThreshold: 3 # one that stops goes on answering, and is left out by its end
 {{- end }}
 
 {{/* Annotations of a Pod that a change of settings replaces. */}}

@@ -303,7 +303,10 @@ func TestTheRightsOfUninstall(t *testing.T) {
 	want := []string{
 		"cluster delete mutatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
 		"cluster delete validatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
-		"dogear list deployments.apps", "dogear patch deployments/scale.apps", "dogear list pods",
+		"cluster get mutatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
+		"cluster get validatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
+		"dogear list deployments.apps", "dogear list pods",
+		"dogear patch deployments/scale.apps dogear-controller", "dogear patch deployments/scale.apps dogear-webhook",
 		"dogear get configmaps dogear.dev", "dogear delete configmaps dogear.dev",
 		"dogear get leases.coordination.k8s.io dogear.dev", "dogear delete leases.coordination.k8s.io dogear.dev",
 		"cluster watch certificates.cert-manager.io", // it has the controller's role
@@ -315,6 +318,47 @@ func TestTheRightsOfUninstall(t *testing.T) {
 	}
 	for _, secret := range []string{"dogear.dev-webhook", "dogear.dev-callback", "dogear.dev-callback-tokens"} {
 		want = append(want, "dogear delete secrets "+secret) // what is in them is none of its business
+	}
+	slices.Sort(want)
+	if !slices.Equal(rights, want) {
+		t.Errorf("it may\n%s\nwant\n%s", strings.Join(rights, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The test reads, and creates as a dry run alone, which no role can say.
+func TestTheRightsOfCheck(t *testing.T) {
+	t.Parallel()
+	rights := granted(t, rendered(t, "--set", "rbac.resources[0].group=cert-manager.io,rbac.resources[0].resource=certificates"), "check")
+	want := []string{
+		"cluster create certificates.cert-manager.io", "cluster list certificates.cert-manager.io",
+		"cluster create subjectaccessreviews.authorization.k8s.io",
+		"cluster get customresourcedefinitions.apiextensions.k8s.io clusterhandlersets.dogear.dev",
+		"cluster get customresourcedefinitions.apiextensions.k8s.io handlersets.dogear.dev",
+		"cluster get mutatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
+		"cluster get validatingwebhookconfigurations.admissionregistration.k8s.io dogear.dev",
+		"cluster list clusterhandlersets.dogear.dev", "cluster list handlersets.dogear.dev",
+		"cluster list events.events.k8s.io", "cluster list namespaces",
+		"dogear create handlersets.dogear.dev",
+		"dogear get configmaps dogear.dev", "dogear get configmaps dogear-settings",
+		"dogear get leases.coordination.k8s.io dogear.dev", "dogear get services dogear-webhook",
+		"dogear list deployments.apps", "dogear list endpointslices.discovery.k8s.io", "dogear list pods",
+	}
+	slices.Sort(want)
+	if !slices.Equal(rights, want) {
+		t.Errorf("it may\n%s\nwant\n%s", strings.Join(rights, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestTheRightsOfMigrate(t *testing.T) {
+	t.Parallel()
+	rights := granted(t, rendered(t, "--set", "crds.migrate=true"), "migrate")
+	var want []string
+	for _, resource := range []string{"clusterhandlersets.dogear.dev", "handlersets.dogear.dev"} {
+		for _, verb := range []string{"get", "list", "patch"} {
+			want = append(want, "cluster "+verb+" "+resource)
+		}
+		want = append(want, "cluster get customresourcedefinitions.apiextensions.k8s.io "+resource,
+			"cluster patch customresourcedefinitions/status.apiextensions.k8s.io "+resource)
 	}
 	slices.Sort(want)
 	if !slices.Equal(rights, want) {

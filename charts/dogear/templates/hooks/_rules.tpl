@@ -6,7 +6,7 @@
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
   resourceNames: [dogear.dev]
-  verbs: [delete]
+  verbs: [get, delete]
 {{- end }}
 - apiGroups: [dogear.dev]
   resources: {{ include "dogear.setKinds" . }}
@@ -20,6 +20,7 @@
   verbs: [list]
 - apiGroups: [apps]
   resources: [deployments/scale]
+  resourceNames: [{{ include "dogear.fullname" . }}-controller, {{ include "dogear.fullname" . }}-webhook]
   verbs: [patch]
 - apiGroups: [""]
   resources: [pods]
@@ -52,6 +53,9 @@
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews] # asks what the controller may do
   verbs: [create]
+- apiGroups: [""]
+  resources: [namespaces] # which ones sets select
+  verbs: [list]
 {{- else }}
 - apiGroups: [authorization.k8s.io]
   resources: [localsubjectaccessreviews] # asks what the controller may do here
@@ -59,7 +63,7 @@
 {{- end }}
 - apiGroups: [dogear.dev]
   resources: {{ include "dogear.setKinds" . }}
-  verbs: [get, list]
+  verbs: [list]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [list]
@@ -74,18 +78,38 @@
 
 {{/* check: what it reads in the namespace of the release. */}}
 {{- define "dogear.rules.checkOwn" -}}
+{{- $fullname := include "dogear.fullname" . }}
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [get, list]
+  verbs: [list]
 - apiGroups: [""]
-  resources: [pods, configmaps, services]
-  verbs: [get, list]
+  resources: [pods]
+  verbs: [list]
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [dogear.dev, {{ $fullname }}-settings]
+  verbs: [get]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  verbs: [get, list]
+  resourceNames: [dogear.dev]
+  verbs: [get]
+{{- if include "dogear.webhook" . }}
+- apiGroups: [""]
+  resources: [services]
+  resourceNames: [{{ $fullname }}-webhook]
+  verbs: [get]
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
-  verbs: [get, list]
+  verbs: [list]
+- apiGroups: [dogear.dev]
+  resources: [handlersets] # a wrong one, as a dry run: the webhook must refuse it
+  verbs: [create]
+{{- end }}
+{{- if .Values.namespaced.enabled }}
+- apiGroups: [authorization.k8s.io]
+  resources: [localsubjectaccessreviews] # asks what the controller may do here
+  verbs: [create]
+{{- end }}
 {{- end }}
 
 {{/* migrate: it rewrites sets, then tells the CRDs that old versions are gone. */}}

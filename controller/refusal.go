@@ -3,10 +3,11 @@ package controller
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/dogear-dev/dogear/controller/answer"
 	"github.com/dogear-dev/dogear/controller/handler"
 	"github.com/dogear-dev/dogear/storage"
 )
@@ -43,7 +44,7 @@ func fateOf(err error) fate {
 // text may repeat: the texts of validation hold whole objects.
 func safeText(err error) string {
 	var (
-		status   apierrors.APIStatus
+		refusal  = answer.Of(err)
 		format   *storage.FormatError
 		panicked *handler.PanicError
 	)
@@ -56,24 +57,20 @@ func safeText(err error) string {
 		return "the predicate of a handler panics"
 	case errors.Is(err, storage.ErrNoRoom):
 		return storage.ErrNoRoom.Error() + ": shrink the object's other annotations"
-	case !errors.As(err, &status):
+	case refusal == nil:
 		return "the API server did not answer"
 	}
-	s := status.Status()
-	if _, missing, ok := strings.Cut(s.Message, "is forbidden: User "); ok && apierrors.IsForbidden(err) {
-		return "missing rights: user " + missing
+	switch {
+	case refusal.Missing != "":
+		return "missing rights: user " + refusal.Missing
+	case refusal.By != "":
+		return refusal.String()
+	case refusal.Reason != metav1.StatusReasonInvalid && refusal.Reason != metav1.StatusReasonBadRequest:
+		return fmt.Sprintf("the API server answered %d %s", refusal.Code, refusal.Reason)
 	}
-	if s.Reason != "Invalid" && s.Reason != "BadRequest" {
-		return fmt.Sprintf("the API server answered %d %s", s.Code, s.Reason)
+	text := fmt.Sprintf("the API server refused the change (%d %s)", refusal.Code, refusal.Reason)
+	for i, f := range refusal.Fields {
+		text += []string{": ", "; "}[min(i, 1)] + f.Path + ": " + string(f.Rule)
 	}
-	var fields []string
-	if s.Details != nil {
-		for _, cause := range s.Details.Causes {
-			fields = append(fields, fmt.Sprintf("%s: %s", cause.Field, cause.Type))
-		}
-	}
-	if len(fields) == 0 {
-		return fmt.Sprintf("the API server refused the change (%d %s)", s.Code, s.Reason)
-	}
-	return fmt.Sprintf("the API server refused the change (%d %s): %s", s.Code, s.Reason, strings.Join(fields, "; "))
+	return text
 }

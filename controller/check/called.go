@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/controller/answer"
 	"github.com/dogear-dev/dogear/storage"
 )
 
@@ -141,7 +142,7 @@ func (r *round) stampsOn(ctx context.Context, h *hook, res *resource) Result {
 	if len(candidates) == 0 {
 		return skipped("%s: %s", res, why).hint("name one with --object FILE, which is created in a dry run alone")
 	}
-	var refused error
+	var last Result
 	for _, c := range candidates[:min(len(candidates), tries)] {
 		created := c.object.DeepCopy()
 		err := r.client.Create(ctx, created, client.DryRunAll)
@@ -150,14 +151,40 @@ func (r *round) stampsOn(ctx context.Context, h *hook, res *resource) Result {
 			return passed("%s: stamped (%s)", res, c.from)
 		case err == nil:
 			return failed("%s: not stamped (%s)", res, c.from).hint("%s", failOpen)
-		case calledInVain(err, h.mutating):
-			return failed("%s: %s", res, err).hint("%s", failOpen)
-		case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook"):
-			return skipped("%s: %s", res, err).hint("ask as somebody who may create it: nothing is created, but a dry run takes the right")
 		}
-		refused = fmt.Errorf("refused by the API server (%s): %w", c.from, err)
+		if last = outcome(res, c.from, h.mutating, err); last.Verdict == Failed || isPowerless(err) {
+			return last
+		}
 	}
-	return skipped("%s: %s", res, refused).hint("name an object that the API server takes with --object FILE: it is created in a dry run alone")
+	return last
+}
+
+// outcome is the result of a try that was refused.
+func outcome(res *resource, from string, ours *mutating, err error) Result {
+	switch {
+	case calledInVain(err, ours):
+		return failed("%s: no webhook of Dogear's answers, and without one it is refused: %s", res, whyNot(err)).hint("%s", failOpen)
+	case isPowerless(err):
+		return skipped("%s: %s", res, whyNot(err)).hint("ask as somebody who may create it: nothing is created, but a dry run takes the right")
+	}
+	return skipped("%s: refused by the API server (%s): %s", res, from, whyNot(err)).
+		hint("name an object that the API server takes with --object FILE: it is created in a dry run alone")
+}
+
+// whyNot says why an object is refused. It may be a copy of a user's, a Secret
+// too, so nothing of its values is told: neither what the API server repeats of
+// them, nor what webhooks of others say.
+func whyNot(err error) string {
+	if refusal := answer.Of(err); refusal != nil {
+		return refusal.String()
+	}
+	return "the API server does not answer"
+}
+
+// isPowerless tells that the person who asks lacks the right.
+func isPowerless(err error) bool {
+	refusal := answer.Of(err)
+	return refusal != nil && refusal.Missing != ""
 }
 
 // calledInVain tells whether the API server refuses an object because a webhook

@@ -1,12 +1,18 @@
 package check
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func TestResultsOfResourcesTogether(t *testing.T) {
@@ -58,5 +64,34 @@ func TestACopyIsBornAnew(t *testing.T) {
 	}
 	if service.GetUID() != "u" || service.GetAnnotations()["dogear.dev/state"] == "" {
 		t.Errorf("the original was changed: %v", service.Object)
+	}
+}
+
+// Objects that are tried are copies of those of users, and what refuses them may
+// repeat their values.
+func TestARefusalIsToldWithoutTheValuesOfTheObject(t *testing.T) {
+	t.Parallel()
+	const value = "hunter2"
+	secrets := schema.GroupResource{Resource: "secrets"}
+	kind := schema.GroupKind{Kind: "Secret"}
+	ours := &mutating{Webhooks: []admissionregistrationv1.MutatingWebhook{{Name: "secrets.dogear.dev"}}}
+	res := &resource{name: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+	for _, c := range []struct {
+		err     error
+		verdict Verdict
+		text    string
+	}{
+		{apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("data"), value, value)}), Skipped, "(a copy of shop/x): it breaks a rule of its kind: data (FieldValueInvalid)"},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Reason: "Forbidden", Message: `admission webhook "keep.example.com" denied the request: ` + value}}, Skipped,
+			`(a copy of shop/x): admission webhook "keep.example.com" refuses it (403)`},
+		{apierrors.NewForbidden(secrets, "x", errors.New(value)), Skipped, "(a copy of shop/x): the API server or a policy refuses it (403)"},
+		{apierrors.NewForbidden(secrets, "x", errors.New(`User "me" cannot create resource "secrets"`)), Skipped, `secrets: rights are missing: user "me" cannot create resource "secrets"`},
+		{apierrors.NewInternalError(errors.New(`failed calling webhook "secrets.dogear.dev": ` + value)), Failed, "secrets: no webhook of Dogear's answers"},
+		{errors.New(value), Skipped, "the API server does not answer"},
+	} {
+		have := outcome(res, "a copy of shop/x", ours, c.err)
+		if have.Verdict != c.verdict || !strings.Contains(have.Message, c.text) || have.Hint == "" || strings.Contains(have.Message+have.Hint, value) {
+			t.Errorf("%v: got %+v", c.err, have)
+		}
 	}
 }

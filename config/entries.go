@@ -61,8 +61,16 @@ func (s *Settings) entries() []entry {
 	}
 }
 
-// flagName is webhook-service-port for webhook.servicePort.
-func flagName(path string) string {
+// Paths are the names of all settings, as in webhook.servicePort.
+func Paths() (all []string) {
+	for _, e := range new(Settings).entries() {
+		all = append(all, e.path)
+	}
+	return all
+}
+
+// FlagName is webhook-service-port for webhook.servicePort.
+func FlagName(path string) string {
 	var b strings.Builder
 	for _, r := range path {
 		switch {
@@ -78,7 +86,7 @@ func flagName(path string) string {
 	return b.String()
 }
 
-// variableName is DOGEAR_WEBHOOK_SERVICE_PORT for webhook.servicePort.
-func variableName(path string) string {
-	return "DOGEAR_" + strings.ToUpper(strings.ReplaceAll(flagName(path), "-", "_"))
+// VariableName is DOGEAR_WEBHOOK_SERVICE_PORT for webhook.servicePort.
+func VariableName(path string) string {
+	return "DOGEAR_" + strings.ToUpper(strings.ReplaceAll(FlagName(path), "-", "_"))
 }

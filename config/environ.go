@@ -35,11 +35,11 @@ func unknownVariables(variables map[string]string, entries []entry) (errs []erro
 	known := map[string]bool{fileVariable: true}
 	for _, e := range entries {
 		paths = append(paths, e.path)
-		known[variableName(e.path)] = true
+		known[VariableName(e.path)] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		if !known[name] && !otherVariables.MatchString(name) && !ofService(name, variables) {
-			errs = append(errs, fmt.Errorf("unknown variable %s%s", name, hint(name, paths, variableName)))
+			errs = append(errs, fmt.Errorf("unknown variable %s%s", name, hint(name, paths, VariableName)))
 		}
 	}
 	return errs

@@ -30,7 +30,7 @@ func Register(flags *pflag.FlagSet) *Loader {
 	for _, e := range scratch.entries() {
 		f := &flag{value: e.value, initial: strings.Join(e.value.texts(), ",")}
 		l.flags[e.path] = f
-		added := flags.VarPF(f, flagName(e.path), "", e.usage)
+		added := flags.VarPF(f, FlagName(e.path), "", e.usage)
 		if e.value.kind() == "bool" {
 			added.NoOptDefVal = "true"
 		}
@@ -48,12 +48,12 @@ func (l *Loader) Load(environ []string) (*Loaded, error) {
 	}
 	errs := unknownVariables(variables, entries)
 	for _, e := range entries {
-		name := variableName(e.path)
+		name := VariableName(e.path)
 		if text, ok := variables[name]; ok {
 			errs = append(errs, s.set(e, split(e.value, text), "variable "+name))
 		}
 		if f := l.flags[e.path]; f.changed {
-			errs = append(errs, s.set(e, f.texts, "flag --"+flagName(e.path)))
+			errs = append(errs, s.set(e, f.texts, "flag --"+FlagName(e.path)))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

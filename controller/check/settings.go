@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/dogear-dev/dogear/config"
 )
 
 // settings are those of an installed process that matter here. The program that
@@ -39,16 +40,15 @@ func settingsOf(process *corev1.Container, file string) (settings, error) {
 		return unknown, fmt.Errorf("the settings are no YAML: %w", err)
 	}
 	flatten("", content, found)
+	flags := flagsOf(process.Args)
 	for path := range wanted {
 		for _, e := range process.Env {
-			if e.Name == variableName(path) && e.ValueFrom == nil {
+			if e.Name == config.VariableName(path) && e.ValueFrom == nil {
 				found[path] = list(e.Value)
 			}
 		}
-		for _, arg := range process.Args {
-			if name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); name == flagName(path) {
-				found[path] = list(value)
-			}
+		if value, given := flags[config.FlagName(path)]; given {
+			found[path] = list(value)
 		}
 	}
 	s := unknown
@@ -63,7 +63,7 @@ func settingsOf(process *corev1.Container, file string) (settings, error) {
 // wanted are the settings that matter, by path.
 var wanted = map[string]func(*settings, string){
 	"namespaces":              func(s *settings, v string) { s.namespaces = list(v) },
-	"leaderElect":             func(s *settings, v string) { s.leaderElect = v != "false" },
+	"leaderElect":             func(s *settings, v string) { s.leaderElect = v != "false" }, // --leader-elect alone is true
 	"webhook.service":         func(s *settings, v string) { s.service = v },
 	"webhook.servicePort":     func(s *settings, v string) { s.servicePort = v },
 	"webhook.url":             func(s *settings, v string) { s.url = v },
@@ -100,40 +100,26 @@ func list(text string) (all []string) {
 	return all
 }
 
-// flagName is webhook-service-port for webhook.servicePort.
-func flagName(path string) string {
-	var b strings.Builder
-	for _, c := range path {
-		switch {
-		case c == '.':
-			b.WriteByte('-')
-		case unicode.IsUpper(c):
-			b.WriteByte('-')
-			b.WriteRune(unicode.ToLower(c))
-		default:
-			b.WriteRune(c)
+// flagsOf reads arguments as the process does: --name=value, or --name value.
+func flagsOf(args []string) map[string]string {
+	flags := map[string]string{}
+	for i, arg := range args {
+		name, value, cut := strings.Cut(arg, "=")
+		if !strings.HasPrefix(name, "--") {
+			continue
 		}
+		if !cut && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			value = args[i+1]
+		}
+		flags[name[2:]] = value
 	}
-	return b.String()
-}
-
-// variableName is DOGEAR_WEBHOOK_SERVICE_PORT for webhook.servicePort.
-func variableName(path string) string {
-	return "DOGEAR_" + strings.ToUpper(strings.ReplaceAll(flagName(path), "-", "_"))
+	return flags
 }
 
 // settingsMap tells in which ConfigMap, and under which key, the file is that a
 // process reads; empty: in none.
 func settingsMap(pod *corev1.PodSpec, process *corev1.Container) (name, key string) {
-	file := ""
-	for i, arg := range process.Args {
-		switch flag, value, cut := strings.Cut(arg, "="); {
-		case flag == "--config" && cut:
-			file = value
-		case flag == "--config" && i+1 < len(process.Args):
-			file = process.Args[i+1]
-		}
-	}
+	file := flagsOf(process.Args)["config"]
 	for _, e := range process.Env {
 		if e.Name == "DOGEAR_CONFIG" && file == "" {
 			file = e.Value

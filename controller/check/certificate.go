@@ -20,11 +20,15 @@ func (r *round) certificate(ctx context.Context) Result {
 	if err != nil {
 		return r.unread(err)
 	}
-	found, err := r.serving(ctx, h, host, address)
+	const within = "run 'helm test', which checks from within the cluster"
+	found, err := r.serving(ctx, h, clients[0], host, address)
 	if err != nil {
-		return skipped("it cannot be seen from here: %s", err).hint("run 'helm test', which checks from within the cluster")
+		return skipped("it cannot be seen from here: %s", err).hint(within)
 	}
 	leaf := found.chain[0]
+	if found.dialed && !inCluster(r.options.Config) && leaf.VerifyHostname(host) != nil {
+		return skipped("who answers at %s has a certificate of another name: from here it may be somebody else", address).hint(within)
+	}
 	for _, c := range clients {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(c.CABundle)

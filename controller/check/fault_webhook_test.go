@@ -2,6 +2,10 @@ package check_test
 
 import (
 	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -120,7 +124,30 @@ func (c *cluster) down() {
 		c.Error(err)
 	}
 	c.silentLeader()
+	c.somebodyElseAnswers()
 	c.waitsForIt()
+}
+
+// somebodyElseAnswers at the address of the Service, as from a laptop with a
+// cluster of its own: only in the cluster that is of any interest.
+func (c *cluster) somebodyElseAnswers() {
+	listener, err := net.Listen("tcp", c.address)
+	c.must(err)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	c.must(server.Listener.Close())
+	server.Listener = listener
+	server.StartTLS()
+	defer server.Close()
+	if err := c.wanted(c.report(), "webhook", "certificate", check.OK, "as the Secret dogear.dev-webhook has it"); err != nil {
+		c.Error(err)
+	}
+	c.Run("in the cluster", func(t *testing.T) {
+		at := c.on(t)
+		at.inCluster()
+		if err := at.wanted(at.report(), "webhook", "certificate", check.Failed, "API servers do not trust it (as "+c.address+" serves it)"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // waitsForIt: --wait tells what it waits for, and ends when that is there.

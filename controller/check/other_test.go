@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -114,6 +115,25 @@ func TestCheckOfACertificateThatHasExpired(t *testing.T) {
 	of := func(o *check.Options) { o.Domain, o.Namespace = "old.example.com", "default" }
 	c.want("webhook", "certificate", check.Failed, []string{"as " + server.Listener.Addr().String() + " serves it) expired at"}, of)
 	c.want("webhook", "CA bundle", check.Failed, []string{"the authority expired at"}, of)
+
+	// From outside it is not known whether it is the webhook that answers under
+	// another name; in the cluster it is.
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	c.must(err)
+	m.Webhooks[0].ClientConfig.URL = new("https://localhost:" + port + "/admit")
+	c.must(c.admin.Update(t.Context(), m))
+	c.want("webhook", "certificate", check.Skipped, []string{"localhost:" + port + " has a certificate of another name", "helm test"}, of)
+	c.inCluster()
+	c.want("webhook", "certificate", check.Failed, []string{"API servers do not trust it", "localhost"}, of)
+}
+
+// inCluster has this process look as one in a Pod.
+func (c *cluster) inCluster() {
+	c.Helper()
+	server, err := url.Parse(c.cp.AdminConfig().Host)
+	c.must(err)
+	c.Setenv("KUBERNETES_SERVICE_HOST", server.Hostname())
+	c.Setenv("KUBERNETES_SERVICE_PORT", server.Port())
 }
 
 // TestCheckOfAConfinedInstallation: without rights in the cluster, and asked by

@@ -8,24 +8,26 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/webhook/cert"
 )
 
-// dialTimeout bounds the connection to the webhook, of a laptop that cannot
-// reach the network of the cluster too.
+// dialTimeout bounds the connection to the webhook.
 const dialTimeout = 3 * time.Second
 
 // served is the chain of certificates that the webhook serves.
 type served struct {
-	chain []*x509.Certificate // the leaf first
-	from  string              // where it was read
+	chain  []*x509.Certificate // the leaf first
+	from   string              // where it was read
+	dialed bool                // and not read where it is kept
 }
 
 // address is where API servers call the webhook, and by which name.
@@ -53,26 +55,47 @@ func (r *round) address(ctx context.Context, c *admissionregistrationv1.WebhookC
 }
 
 // serving asks the webhook for its certificate, or reads it where it is kept.
-func (r *round) serving(ctx context.Context, h *hook, host, address string) (*served, error) {
+// The address of a Service means something in its own cluster alone: outside,
+// nobody answers there, or somebody else.
+func (r *round) serving(ctx context.Context, h *hook, c *admissionregistrationv1.WebhookClientConfig, host, address string) (*served, error) {
 	return r.leaf.get(func() (*served, error) {
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-		defer cancel()
-		//nolint:gosec // it is verified afterwards, so that it can be told what is wrong with it
-		dialer := &tls.Dialer{Config: &tls.Config{ServerName: host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
-		connection, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			defer connection.Close() //nolint:errcheck // nothing was written
-			if chain := connection.(*tls.Conn).ConnectionState().PeerCertificates; len(chain) > 0 {
-				return &served{chain: chain, from: "as " + address + " serves it"}, nil
+		err := errors.New("Services cannot be reached from outside of the cluster") //nolint:staticcheck // Service is a kind
+		if c.Service == nil || inCluster(r.options.Config) {
+			var found *served
+			if found, err = dialed(ctx, host, address); err == nil {
+				return found, nil
 			}
-			err = errors.New("it shows no certificate")
 		}
-		stored, kept := r.kept(context.WithoutCancel(ctx), h)
+		stored, kept := r.kept(ctx, h)
 		if kept != nil {
 			return nil, fmt.Errorf("%w; %w", err, kept)
 		}
 		return stored, nil
 	})
+}
+
+// dialed is what is served at an address.
+func dialed(ctx context.Context, host, address string) (*served, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	//nolint:gosec // it is verified afterwards, so that it can be told what is wrong with it
+	dialer := &tls.Dialer{Config: &tls.Config{ServerName: host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer connection.Close() //nolint:errcheck // nothing was written
+	chain := connection.(*tls.Conn).ConnectionState().PeerCertificates
+	if len(chain) == 0 {
+		return nil, errors.New("it shows no certificate")
+	}
+	return &served{chain: chain, from: "as " + address + " serves it", dialed: true}, nil
+}
+
+// inCluster tells whether this process runs in a Pod of the cluster that it asks.
+func inCluster(c *rest.Config) bool {
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	return host != "" && c.Host == "https://"+net.JoinHostPort(host, port)
 }
 
 // kept reads the certificate from its Secret.

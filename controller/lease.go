@@ -47,7 +47,7 @@ func newLease(config *rest.Config, namespace, name string, good time.Duration, c
 	if err != nil {
 		return nil, err
 	}
-	config = rest.AddUserAgent(config, "leader-election")
+	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.Timeout = max(good/2, time.Second) // so that a request that hangs does not cost the Lease
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {

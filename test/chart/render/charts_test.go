@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/test/rig"
 )
 
@@ -68,6 +69,27 @@ func TestAnnotationsForArtifactHub(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, key, err)
 			}
 		}
+	}
+}
+
+func TestExamplesForArtifactHubAreValid(t *testing.T) {
+	t.Parallel()
+	var examples []map[string]any
+	if err := yaml.UnmarshalStrict([]byte(metadata(t, "dogear").Annotations["artifacthub.io/crdsExamples"]), &examples); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]v1alpha1.AnySet{"ClusterHandlerSet": &v1alpha1.ClusterHandlerSet{}, "HandlerSet": &v1alpha1.HandlerSet{}}
+	for _, example := range examples {
+		set := kinds[example["kind"].(string)]
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(example, set, true); err != nil {
+			t.Error(err)
+		} else if errs := v1alpha1.Validate(set, nil); len(errs) > 0 {
+			t.Errorf("%s: %v", example["kind"], errs.ToAggregate())
+		}
+		delete(kinds, example["kind"].(string))
+	}
+	if len(kinds) > 0 {
+		t.Errorf("there is none of %v", slices.Sorted(maps.Keys(kinds)))
 	}
 }
 

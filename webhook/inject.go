@@ -5,6 +5,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // InjectAnnotation has cert-manager's CA injector keep the CA bundles of a
@@ -19,45 +20,47 @@ func (o ConfigOptions) metadata() metav1.ObjectMeta {
 	return m
 }
 
-// injected returns the bundle that an injector keeps in a configuration, of
-// which bundles are all; nil: none does, or it has not done so yet. To write
-// another one would be a fight with it, and an empty one a gap in trust.
-func injected(have, want metav1.Object, bundles [][]byte) []byte {
+// ClientConfigs are how the API server reaches the webhooks of a configuration,
+// be it mutating or validating; nothing of another object. They are not copied.
+func ClientConfigs(configuration client.Object) (all []*admissionregistrationv1.WebhookClientConfig) {
+	switch c := configuration.(type) {
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		for i := range c.Webhooks {
+			all = append(all, &c.Webhooks[i].ClientConfig)
+		}
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		for i := range c.Webhooks {
+			all = append(all, &c.Webhooks[i].ClientConfig)
+		}
+	}
+	return all
+}
+
+// injected returns the bundle that an injector keeps in a configuration; nil:
+// none does, or it has not done so yet. To write another one would be a fight
+// with it, and an empty one a gap in trust.
+func injected(have, want client.Object) []byte {
 	from := want.GetAnnotations()[InjectAnnotation]
 	if from == "" || have.GetAnnotations()[InjectAnnotation] != from {
 		return nil
 	}
-	for _, bundle := range bundles {
-		if len(bundle) > 0 {
-			return bundle
+	for _, c := range ClientConfigs(have) {
+		if len(c.CABundle) > 0 {
+			return c.CABundle
 		}
 	}
 	return nil
 }
 
-// followInjector gives want the bundle that an injector keeps in have.
-func followInjector(have, want *admissionregistrationv1.MutatingWebhookConfiguration) {
-	var bundles [][]byte
-	for i := range have.Webhooks {
-		bundles = append(bundles, have.Webhooks[i].ClientConfig.CABundle)
+// followInjector gives want the bundle that an injector keeps in have, which is of
+// the same kind.
+func followInjector(have, want client.Object) {
+	bundle := injected(have, want)
+	if bundle == nil {
+		return
 	}
-	if bundle := injected(have, want, bundles); bundle != nil {
-		for i := range want.Webhooks {
-			want.Webhooks[i].ClientConfig.CABundle = bundle
-		}
-	}
-}
-
-// followInjectorValidating is followInjector for the other kind.
-func followInjectorValidating(have, want *admissionregistrationv1.ValidatingWebhookConfiguration) {
-	var bundles [][]byte
-	for i := range have.Webhooks {
-		bundles = append(bundles, have.Webhooks[i].ClientConfig.CABundle)
-	}
-	if bundle := injected(have, want, bundles); bundle != nil {
-		for i := range want.Webhooks {
-			want.Webhooks[i].ClientConfig.CABundle = bundle
-		}
+	for _, c := range ClientConfigs(want) {
+		c.CABundle = bundle
 	}
 }
 

@@ -108,7 +108,7 @@ func TestTheInjectorKeepsTheValidatingBundle(t *testing.T) {
 	theirs := authority(t)
 	have := want.DeepCopy()
 	have.Webhooks[0].ClientConfig.CABundle = theirs
-	followInjectorValidating(have, want)
+	followInjector(have, want)
 	if !upToDateValidating(have, want) || !bytes.Equal(want.Webhooks[0].ClientConfig.CABundle, theirs) {
 		t.Error("the injected bundle would be replaced")
 	}

@@ -107,11 +107,8 @@ func (p *Publisher) publishMutating(ctx context.Context) (there bool, err error)
 	have := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	return p.publish(ctx, &p.mutating, configurationKind{
 		name: "mutating", want: want, have: have,
-		upToDate: func() bool {
-			followInjector(have, want)
-			return upToDate(have, want)
-		},
-		repair: func() { have.Webhooks = want.DeepCopy().Webhooks },
+		upToDate: func() bool { return upToDate(have, want) },
+		repair:   func() { have.Webhooks = want.DeepCopy().Webhooks },
 	})
 }
 
@@ -126,11 +123,8 @@ func (p *Publisher) publishValidating(ctx context.Context) error {
 	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	_, err = p.publish(ctx, &p.validating, configurationKind{
 		name: "validating", want: want, have: have,
-		upToDate: func() bool {
-			followInjectorValidating(have, want)
-			return upToDateValidating(have, want)
-		},
-		repair: func() { have.Webhooks = want.DeepCopy().Webhooks },
+		upToDate: func() bool { return upToDateValidating(have, want) },
+		repair:   func() { have.Webhooks = want.DeepCopy().Webhooks },
 	})
 	return err
 }
@@ -182,6 +176,7 @@ func (p *Publisher) create(ctx context.Context, at *presence, kind configuration
 // patch is refused with a conflict if the object is not what was read: a list
 // of webhooks is replaced as a whole.
 func (p *Publisher) patch(ctx context.Context, kind configurationKind) error {
+	followInjector(kind.have, kind.want)
 	if kind.upToDate() {
 		return nil
 	}

@@ -68,6 +68,9 @@ func (r *run) choose(ctx context.Context) error {
 	} else if !known && len(r.sets) == 0 {
 		r.note("Neither a ledger nor sets tell which kinds were handled: to be sure that no object is left with a finalizer, run this with --all-resources")
 	}
+	if r.RemoveMarkers && !r.AllResources {
+		r.note("Annotations were looked for on objects of the kinds that the ledger and the sets name: a set that was deleted before may have left some on others, which --all-resources looks through, too")
+	}
 	for _, name := range slices.SortedFunc(maps.Keys(chosen), byName) {
 		r.targets = append(r.targets, chosen[name])
 	}

@@ -314,6 +314,26 @@ func TestMarkersAreRemoved(t *testing.T) {
 	}
 }
 
+// The kinds with finalizers are known, those with markers only as long as there are
+// sets for them: that is told, and where to look is known.
+func TestMarkersOfADeletedSet(t *testing.T) {
+	b := newBench(t)
+	b.installed(strict)
+	forgotten := b.object(widget, "forgotten")
+	forgotten.SetAnnotations(map[string]string{"dogear.dev/state": "Succeeded"})
+	b.create(forgotten)
+	markers := func(o *Options) { o.RemoveMarkers = true }
+	result := b.must(markers)
+	wantText(t, strings.Join(result.Notes, "\n"), "a set that was deleted before may have left some", "--all-resources")
+	if len(b.live(forgotten).GetAnnotations()) != 1 {
+		t.Error("its kind is named by nothing")
+	}
+	result = b.must(markers, func(o *Options) { o.AllResources = true })
+	if len(b.live(forgotten).GetAnnotations()) > 0 || strings.Contains(strings.Join(result.Notes, "\n"), "Annotations were looked for") {
+		t.Errorf("got %v, notes %q", b.live(forgotten).GetAnnotations(), result.Notes)
+	}
+}
+
 // A run may be killed after any of its requests: another one goes on, and each
 // time the ledger is there as long as objects are held.
 func TestARunThatWasKilledIsFinishedByAnother(t *testing.T) {

@@ -138,7 +138,8 @@ func (r *run) find(ctx context.Context) error {
 
 // lookElsewhere fails where a controller runs in another namespace, as after a
 // move or with a wrong namespace: it needs what would be removed. Without the
-// rights to look there, as in the Job of the chart, it is taken as none.
+// rights to look there, as in the Job of the chart, the webhook configurations
+// tell.
 func (r *run) lookElsewhere(ctx context.Context) error {
 	if r.confined() {
 		return nil // there may be others

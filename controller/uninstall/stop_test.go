@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller/installation"
@@ -118,6 +119,108 @@ func TestAControllerInAnotherNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.must()
+}
+
+// Of two releases, the Job of one may not look into the namespace of the other: it
+// knows that one by the webhook configurations, and changes nothing.
+func TestAnotherReleaseInTheCluster(t *testing.T) {
+	b, other := newBench(t), newBench(t)
+	b.installed(strict)
+	b.many(strict, 1)
+	set := b.set("ClusterHandlerSet", "shared", "stricts.test.dogear.dev")
+	d, pod := b.deployed(installation.ComponentController)
+	b.delete(pod)
+	server := other.object(service, "dogear-webhook")
+	other.create(server)
+	other.leadsTo(server.GetNamespace(), server.GetName())
+	job := b.account(clusterRights, namespaceRights, nil)
+
+	for who, config := range map[string]*rest.Config{"the Job": job, "an administrator": b.cp.AdminConfig()} {
+		_, err := b.uninstallAs(t.Context(), config)
+		if err == nil || !strings.Contains(err.Error(), "leads to the Service "+other.namespace+"/dogear-webhook") || !strings.Contains(err.Error(), "did you mean -n "+other.namespace+"?") {
+			t.Errorf("%s got %v", who, err)
+		}
+	}
+	if b.held(strict) != 1 || b.replicasOf(d) != 2 || len(b.own()) != 5 {
+		t.Errorf("something was changed: %d are held, %d replicas, %q", b.held(strict), b.replicasOf(d), b.own())
+	}
+	b.finalizers(set, "dogear.dev/cleanup")
+	for _, c := range b.configurations() {
+		if err := b.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			t.Error(err)
+		}
+	}
+
+	b.delete(server) // that release is gone, and has left the configurations
+	b.must()
+	if b.held(strict) > 0 {
+		t.Error("the object is still held")
+	}
+}
+
+// Configurations that lead to the own Service are no other's; nor are those of a
+// release that was found nowhere.
+func TestTheOwnServiceIsNoOther(t *testing.T) {
+	b := newBench(t)
+	b.installed(strict)
+	b.many(strict, 1)
+	b.leadsTo(b.namespace, "dogear-webhook")
+	if _, err := b.uninstallAs(t.Context(), b.account(clusterRights, namespaceRights, nil)); err != nil {
+		t.Fatal(err)
+	}
+	server := b.object(service, "dogear-webhook")
+	b.create(server)
+	b.hooked()
+	b.leadsTo(b.namespace, "dogear-webhook")
+	b.must(func(o *Options) { o.Namespace = "" })
+	for _, c := range b.configurations() {
+		b.gone(c)
+	}
+}
+
+// A configuration that another release writes while this one ends is not deleted.
+func TestAnotherReleaseThatComesMeanwhile(t *testing.T) {
+	b, other := newBench(t), newBench(t)
+	b.installed(strict)
+	b.many(strict, 1)
+	b.leadsTo(b.namespace, "dogear-webhook")
+	server := other.object(service, "dogear-webhook")
+	other.create(server)
+	var first sync.Once
+	config := b.wired(func(_ int64, req *http.Request, pass http.RoundTripper) (*http.Response, error) {
+		if req.Method == http.MethodDelete {
+			first.Do(func() { other.leadsTo(other.namespace, "dogear-webhook") })
+		}
+		return pass.RoundTrip(req)
+	})
+	_, err := b.uninstallAs(t.Context(), config)
+	if err == nil || !strings.Contains(err.Error(), "did you mean -n "+other.namespace+"?") || b.held(strict) != 1 {
+		t.Errorf("got %v, %d are held", err, b.held(strict))
+	}
+}
+
+// leadsTo has the webhook configurations lead to a Service.
+func (b *bench) leadsTo(namespace, name string) {
+	b.Helper()
+	to := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: name}}
+	for _, c := range b.configurations() {
+		if err := b.admin.Get(b.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			b.Fatal(err)
+		}
+		switch c := c.(type) {
+		case *admissionregistrationv1.MutatingWebhookConfiguration:
+			c.Webhooks = []admissionregistrationv1.MutatingWebhook{{
+				Name: "stamp.dogear.dev", ClientConfig: to, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+			}}
+		case *admissionregistrationv1.ValidatingWebhookConfiguration:
+			c.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
+				Name: "sets.dogear.dev", ClientConfig: to, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+			}}
+		}
+		if err := b.admin.Update(b.Context(), c); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // Whoever scales it up again is told of, and nothing is released meanwhile.

@@ -1,15 +1,19 @@
 package uninstall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller/installation"
+	"github.com/dogear-dev/dogear/webhook"
 )
 
 // unhook deletes the webhook configurations: from then on, nothing that is
@@ -31,63 +35,100 @@ func (r *run) unhookAgain(ctx context.Context) error {
 	return err
 }
 
-func (r *run) deleteConfigurations(ctx context.Context) (there bool, err error) {
-	for _, c := range []struct {
-		resource      string
-		configuration client.Object
-		services      func(client.Object) []*admissionregistrationv1.ServiceReference
-	}{
-		{"mutatingwebhookconfigurations", &admissionregistrationv1.MutatingWebhookConfiguration{}, mutatingServices},
-		{"validatingwebhookconfigurations", &admissionregistrationv1.ValidatingWebhookConfiguration{}, validatingServices},
+// hook is a webhook configuration of the service.
+type hook struct {
+	name          Object
+	configuration client.Object
+}
+
+// hooks are the webhook configurations that are in the cluster and may be deleted.
+// It fails where they are those of another installation.
+func (r *run) hooks(ctx context.Context) (found []hook, err error) {
+	for resource, c := range map[string]client.Object{
+		"mutatingwebhookconfigurations":   &admissionregistrationv1.MutatingWebhookConfiguration{},
+		"validatingwebhookconfigurations": &admissionregistrationv1.ValidatingWebhookConfiguration{},
 	} {
-		c.configuration.SetName(installation.Name)
-		name := Object{Resource: c.resource + "." + admissionregistrationv1.GroupName, Name: installation.Name}
-		if r.confined() && !r.owns(ctx, c.configuration, c.services) {
+		c.SetName(installation.Name)
+		h := hook{Object{Resource: resource + "." + admissionregistrationv1.GroupName, Name: installation.Name}, c}
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(c), c)
+		switch {
+		case r.confined() && (err != nil || r.found == nil || len(r.foreign(c)) > 0):
 			r.note("The webhook configurations are left alone, if there are any: an installation in some namespaces has none")
-			continue
-		}
-		switch err := r.client.Delete(ctx, c.configuration); {
 		case apierrors.IsNotFound(err):
-		case apierrors.IsForbidden(err) && !r.confined():
-			return there, fmt.Errorf("delete %s, before anything else is changed; for an installation in some namespaces, name them with --namespaces: %w", name, err)
 		case err != nil:
-			return there, fmt.Errorf("delete %s, before anything else is changed: %w", name, err)
+			return nil, r.refused("read", h, err)
+		default:
+			if err := r.lookBehind(ctx, h); err != nil {
+				return nil, err
+			}
+			found = append(found, h)
+		}
+	}
+	slices.SortFunc(found, func(a, b hook) int { return cmp.Compare(a.name.Resource, b.name.Resource) })
+	return found, nil
+}
+
+// foreign are the Services in other namespaces to which a configuration leads. In
+// a confined run, a server that is no Service is foreign, too: it may be anybody's.
+func (r *run) foreign(c client.Object) (services []client.ObjectKey) {
+	for _, to := range webhook.ClientConfigs(c) {
+		switch s := to.Service; {
+		case s == nil && r.confined():
+			services = append(services, client.ObjectKey{})
+		case s != nil && s.Namespace != r.found.Namespace:
+			services = append(services, client.ObjectKey{Namespace: s.Namespace, Name: s.Name})
+		}
+	}
+	return services
+}
+
+// lookBehind fails where a configuration leads to a Service of an installation in
+// another namespace. To whoever may not look there, as the Job of the chart, the
+// Service is as good as there.
+func (r *run) lookBehind(ctx context.Context, h hook) error {
+	if r.found == nil {
+		return nil // nothing runs anywhere
+	}
+	for _, key := range r.foreign(h.configuration) {
+		switch err := r.client.Get(ctx, key, &corev1.Service{}); {
+		case apierrors.IsNotFound(err):
+		case err == nil || apierrors.IsForbidden(err):
+			return fmt.Errorf("%s leads to the Service %s: it is that of another Dogear, which needs what would be removed: did you mean -n %s? If that is gone, delete the webhook configurations, and run this again",
+				h.name, key, key.Namespace)
+		default:
+			return fmt.Errorf("read the Service %s to which %s leads: %w", key, h.name, err)
+		}
+	}
+	return nil
+}
+
+// deleteConfigurations deletes what was looked at, and nothing that was written
+// since.
+func (r *run) deleteConfigurations(ctx context.Context) (there bool, err error) {
+	hooks, err := r.hooks(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, h := range hooks {
+		uid, version := h.configuration.GetUID(), h.configuration.GetResourceVersion()
+		switch err := r.client.Delete(ctx, h.configuration, client.Preconditions{UID: &uid, ResourceVersion: &version}); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return there, r.refused("delete", h, err)
 		default:
 			there, r.unhooked = true, time.Now()
-			r.deleted(name)
+			r.deleted(h.name)
 		}
 	}
 	return there, nil
 }
 
-// owns tells whether a configuration leads to a Service in the namespace of
-// this installation, and not to that of another one.
-func (r *run) owns(ctx context.Context, c client.Object, services func(client.Object) []*admissionregistrationv1.ServiceReference) bool {
-	if r.found == nil || r.client.Get(ctx, client.ObjectKeyFromObject(c), c) != nil {
-		return false
+// refused is the error of a request about a configuration.
+func (r *run) refused(tried string, h hook, err error) error {
+	if apierrors.IsForbidden(err) && !r.confined() {
+		return fmt.Errorf("%s %s, before anything else is changed; for an installation in some namespaces, name them with --namespaces: %w", tried, h.name, err)
 	}
-	for _, s := range services(c) {
-		if s == nil || s.Namespace != r.found.Namespace {
-			return false
-		}
-	}
-	return true
-}
-
-func mutatingServices(o client.Object) (services []*admissionregistrationv1.ServiceReference) {
-	c := o.(*admissionregistrationv1.MutatingWebhookConfiguration)
-	for i := range c.Webhooks {
-		services = append(services, c.Webhooks[i].ClientConfig.Service)
-	}
-	return services
-}
-
-func validatingServices(o client.Object) (services []*admissionregistrationv1.ServiceReference) {
-	c := o.(*admissionregistrationv1.ValidatingWebhookConfiguration)
-	for i := range c.Webhooks {
-		services = append(services, c.Webhooks[i].ClientConfig.Service)
-	}
-	return services
+	return fmt.Errorf("%s %s, before anything else is changed: %w", tried, h.name, err)
 }
 
 // deleted notes that an object of the service is gone.

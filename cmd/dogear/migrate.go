@@ -25,7 +25,8 @@ still be stored in an older version, and then says so in their CRDs
 (status.storedVersions). Until that is done, a release cannot drop the older
 version from the CRDs. Nothing about the sets changes.
 
-With the chart this is done after each upgrade. Nothing to do is a success.
+With the chart this is done after each upgrade if crds.migrate is true, which it is
+not by default. Nothing to do is a success.
 
 The exit status is 0 if all is stored as the CRDs say, 1 if not, 2 for wrong usage.`,
 		Example: `  dogear migrate

@@ -10,6 +10,7 @@ import (
 	cmapi "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -136,6 +137,11 @@ func (o Options) Validate() error {
 	var errs []error
 	if _, err := storage.PrefixFor(o.Domain); err != nil {
 		errs = append(errs, fmt.Errorf("options: Domain: %w", err))
+	}
+	for _, name := range o.Namespaces {
+		if len(validation.IsDNS1123Label(name)) > 0 { // an empty one would mean all of them
+			errs = append(errs, fmt.Errorf("options: Namespaces has %q: want names of namespaces, or leave it out for all", name))
+		}
 	}
 	if o.Workers < 1 {
 		errs = append(errs, fmt.Errorf("options: Workers is %d: want 1 or more", o.Workers))

@@ -21,6 +21,8 @@ func TestNewSaysWhichOptionCannotBeUsed(t *testing.T) {
 	for want, o := range map[string]Options{
 		"Domain":                     {},
 		"is no DNS name":             {Domain: "Not A Domain"},
+		`Namespaces has ""`:          {Domain: "a.example.com", Namespaces: []string{"shop", ""}},
+		`Namespaces has "*"`:         {Domain: "a.example.com", Namespaces: []string{"*"}},
 		"Workers":                    {Domain: "a.example.com", Workers: -1},
 		"Budget":                     {Domain: "a.example.com", Budget: storage.Budget{Marker: 1 << 20}},
 		"set Service (in a cluster)": {Domain: "a.example.com", Webhook: &Webhook{}},
@@ -34,6 +36,9 @@ func TestNewSaysWhichOptionCannotBeUsed(t *testing.T) {
 	}
 	if _, err := New(Options{Domain: "a.example.com", Budget: storage.Budget{Marker: 8 << 10}}); err != nil {
 		t.Errorf("a small budget: %v", err)
+	}
+	if _, err := New(Options{Domain: "a.example.com", Namespaces: []string{"shop", "bank"}}); err != nil {
+		t.Errorf("some namespaces: %v", err)
 	}
 }
 

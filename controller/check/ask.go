@@ -6,13 +6,15 @@ import (
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/dogear-dev/dogear/controller/sets"
 )
 
 // askers is how many reviews are under way at the same time.
 const askers = 8
 
 // missing asks which rights a ServiceAccount lacks, each once.
-func (r *round) missing(ctx context.Context, p *place, account string, needed []right) (lacking []right, err error) {
+func (r *round) missing(ctx context.Context, p *place, account string, needed []sets.Right) (lacking []sets.Right, err error) {
 	me, err := r.user(ctx)
 	if err != nil {
 		return nil, err
@@ -20,7 +22,7 @@ func (r *round) missing(ctx context.Context, p *place, account string, needed []
 	user := "system:serviceaccount:" + p.Namespace + ":" + account
 	var group errgroup.Group
 	group.SetLimit(askers)
-	asked := map[right]bool{}
+	asked := map[sets.Right]bool{}
 	has := make([]bool, len(needed))
 	for i, n := range needed {
 		if has[i] = asked[n]; has[i] {
@@ -46,10 +48,8 @@ func (r *round) missing(ctx context.Context, p *place, account string, needed []
 // has asks for one right: of this process where it is the user, else of the
 // user; of one in a namespace with the rights for that namespace, where there
 // are no others.
-func (r *round) has(ctx context.Context, n right, user, me string, p *place) (bool, error) {
-	attributes := &authorizationv1.ResourceAttributes{
-		Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource, Name: n.name,
-	}
+func (r *round) has(ctx context.Context, n sets.Right, user, me string, p *place) (bool, error) {
+	attributes := n.Attributes()
 	if me == user {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
 		err := r.client.Create(ctx, review)
@@ -59,8 +59,8 @@ func (r *round) has(ctx context.Context, n right, user, me string, p *place) (bo
 		ResourceAttributes: attributes, User: user,
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + p.Namespace, "system:authenticated"},
 	}
-	if p.confined() && n.namespace != "" {
-		review := &authorizationv1.LocalSubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace}, Spec: spec}
+	if p.confined() && n.Namespace != "" {
+		review := &authorizationv1.LocalSubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Namespace: n.Namespace}, Spec: spec}
 		err := r.client.Create(ctx, review)
 		return review.Status.Allowed, err
 	}

@@ -8,13 +8,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/dogear-dev/dogear/controller/sets"
 )
 
 func TestRightsInWords(t *testing.T) {
 	t.Parallel()
-	n := right{group: "g.io", resource: "things", namespace: "ns"}
-	rights := slices.Concat(n.several("get", "list"), right{group: "g.io", resource: "things", subresource: "status"}.several("patch"),
-		right{resource: "secrets", name: "key"}.several("get", "update"))
+	n := sets.Right{Group: "g.io", Resource: "things", Namespace: "ns"}
+	rights := slices.Concat(n.To("get", "list"), sets.Right{Group: "g.io", Resource: "things", Subresource: "status"}.To("patch"),
+		sets.Right{Resource: "secrets", Name: "key"}.To("get", "update"))
 	want := []string{"get, list things.g.io in namespace ns", "patch things.g.io/status", "get, update secrets key"}
 	if have := inWords(rights); !slices.Equal(have, want) {
 		t.Errorf("got %q", have)

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/dogear-dev/dogear/controller/installation"
+	"github.com/dogear-dev/dogear/controller/sets"
 )
 
 func (r *round) rightsChecks() []Check {
@@ -39,7 +41,7 @@ func (r *round) account(ctx context.Context, component string) (*place, string, 
 }
 
 // judge makes the result of what is missing.
-func (r *round) judge(ctx context.Context, p *place, account string, needed []right, about string, hint func([]right) string) Result {
+func (r *round) judge(ctx context.Context, p *place, account string, needed []sets.Right, about string, hint func([]sets.Right) string) Result {
 	lacking, err := r.missing(ctx, p, account, needed)
 	if apierrors.IsForbidden(err) {
 		return skipped("rights of others cannot be asked for: %s", err).
@@ -56,7 +58,7 @@ func (r *round) judge(ctx context.Context, p *place, account string, needed []ri
 }
 
 // role is what to do about rights that the chart gives.
-func role([]right) string {
+func role([]sets.Right) string {
 	return "helm upgrade with rbac.create=true, or add what is missing to the role of that account: docs/service.md#rights"
 }
 
@@ -73,12 +75,12 @@ func (r *round) webhookRights(ctx context.Context) Result {
 	if p == nil {
 		return none
 	}
-	var needed []right
-	for _, n := range []right{{group: "dogear.dev", resource: "clusterhandlersets"}, {group: "dogear.dev", resource: "handlersets"}, {resource: "namespaces"}} {
-		needed = append(needed, n.several("list", "watch")...)
+	var needed []sets.Right
+	for _, n := range []sets.Right{{Group: "dogear.dev", Resource: "clusterhandlersets"}, {Group: "dogear.dev", Resource: "handlersets"}, {Resource: "namespaces"}} {
+		needed = append(needed, n.To("list", "watch")...)
 	}
 	if p.settings.certificateDir == "" {
-		needed = append(needed, right{resource: "secrets", name: p.secretOf(installation.Name), namespace: p.Namespace, verb: "get"})
+		needed = append(needed, sets.Right{Resource: "secrets", Name: p.secretOf(installation.Name), Namespace: p.Namespace, Verb: "get"})
 	}
 	return r.judge(ctx, p, account, needed, "its rights", role)
 }
@@ -92,7 +94,7 @@ func (r *round) resourceRights(ctx context.Context) Result {
 	if err != nil {
 		return r.unread(err)
 	}
-	var needed []right
+	var needed []sets.Right
 	for _, res := range declared {
 		needed = append(needed, r.neededFor(ctx, res)...)
 	}
@@ -103,11 +105,11 @@ func (r *round) resourceRights(ctx context.Context) Result {
 }
 
 // grant is what to do about rights for resources that are missing.
-func (p *place) grant(lacking []right) string {
+func (p *place) grant(lacking []sets.Right) string {
 	var resources, namespaces []string
 	for _, n := range lacking {
-		n.subresource = ""
-		resources, namespaces = append(resources, n.what()), append(namespaces, n.namespace)
+		n.Subresource = ""
+		resources, namespaces = append(resources, n.What()), append(namespaces, n.Namespace)
 	}
 	slices.Sort(resources)
 	slices.Sort(namespaces)
@@ -131,23 +133,28 @@ func names(all []*resource) string {
 }
 
 // neededFor are the rights that the sets of a resource need.
-func (r *round) neededFor(ctx context.Context, res *resource) (all []right) {
+func (r *round) neededFor(ctx context.Context, res *resource) (all []sets.Right) {
 	if res.err != nil {
 		return nil
 	}
-	n := right{group: res.name.Group, resource: res.name.Resource}
+	on := sets.Target{Resource: res.name.GroupResource(), Kind: res.kind, Status: res.subresource}
 	for _, set := range res.sets {
 		if len(set.Declared().Handlers)+len(set.Observed().Handlers) == 0 {
 			continue // defaults need none
 		}
-		n.namespace, n.subresource = set.GetNamespace(), ""
-		all = append(all, n.several("get", "list", "watch", "patch")...)
-		if set.GetDeletionTimestamp() == nil && res.subresource && r.writesStatus(ctx, res, set) {
-			n.subresource = "status"
-			all = append(all, n.several("patch")...)
-		}
+		all = append(all, sets.ObjectRights(ctx, set, on, r.keepsStatus)...)
 	}
 	return all
+}
+
+// keepsStatus tells whether the schema of a kind has room for payloads at a place
+// below .status.
+func (r *round) keepsStatus(ctx context.Context, kind schema.GroupVersionKind, path ...string) (bool, error) {
+	published, err := r.published(ctx, kind)
+	if err != nil {
+		return false, err
+	}
+	return published.has(append([]string{"status"}, path...)), nil
 }
 
 func (r *round) endpointRights(ctx context.Context) Result {
@@ -155,18 +162,32 @@ func (r *round) endpointRights(ctx context.Context) Result {
 	if p == nil {
 		return none
 	}
-	sets, err := r.sets(ctx)
+	all, err := r.sets(ctx)
 	if err != nil {
 		return r.unread(err)
 	}
-	var needed []right
-	for _, set := range sets {
-		needed = append(needed, endpointsOf(set)...)
+	var needed []sets.Right
+	for _, set := range all {
+		needed = append(needed, sets.EndpointRights(set)...)
 	}
 	if len(needed) == 0 {
 		return skipped("no set names a Service or a Secret")
 	}
-	return r.judge(ctx, p, account, needed, "those for the Services and Secrets of endpoints", func([]right) string {
+	return r.judge(ctx, p, account, needed, "those for the Services and Secrets of endpoints", func([]sets.Right) string {
 		return "add Secrets to rbac.endpointSecrets of the chart, and Services to rbac.endpointServices, or give the ServiceAccount get by a Role in their namespace"
 	})
+}
+
+// inWords joins the verbs of rights for the same.
+func inWords(rights []sets.Right) (texts []string) {
+	for i := 0; i < len(rights); {
+		n := rights[i]
+		verbs := []string{}
+		for ; i < len(rights) && rights[i].To("")[0] == n.To("")[0]; i++ {
+			verbs = append(verbs, rights[i].Verb)
+		}
+		n.Verb = strings.Join(verbs, ", ")
+		texts = append(texts, n.String())
+	}
+	return texts
 }

@@ -8,39 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/dogear-dev/dogear/config/v1alpha1"
 )
-
-// read is the right to read a Service or Secret that calls need.
-type read struct {
-	resource string // services or secrets
-	types.NamespacedName
-}
-
-// endpointReads lists what the calls of a set read, each once.
-func endpointReads(set v1alpha1.AnySet) (all []read) {
-	add := func(resource, namespace, name string) {
-		r := read{resource, types.NamespacedName{Namespace: namespace, Name: name}}
-		if !slices.Contains(all, r) {
-			all = append(all, r)
-		}
-	}
-	handlers := set.Declared().Handlers
-	for i := range handlers {
-		h := &handlers[i].HTTP
-		if h.Service != nil {
-			add("services", h.ServiceNamespace(set), h.Service.Name)
-		}
-		for _, ref := range []*v1alpha1.SecretReference{h.SecretRef, h.CASecretRef, h.ClientCertificateSecretRef} {
-			if ref != nil {
-				add("secrets", h.SecretNamespace(set, ref), ref.Name)
-			}
-		}
-	}
-	return all
-}
 
 // judgeEndpointRights finds out whether this process may read what the calls of
 // a set need: without, its handlers wait.
@@ -48,11 +16,11 @@ func (s *Service) judgeEndpointRights(ctx context.Context, v *verdict) {
 	if !s.controls() || v.set.GetDeletionTimestamp() != nil {
 		return
 	}
-	var missing []read
-	reads := endpointReads(v.set)
+	var missing []Right
+	reads := EndpointRights(v.set)
 	for _, r := range reads {
 		// What the API server does not tell, the calls will.
-		if allowed, err := s.rights.has(ctx, right{resource: r.resource, namespace: r.Namespace, name: r.Name, verb: "get"}); err == nil && !allowed {
+		if allowed, err := s.rights.has(ctx, r); err == nil && !allowed {
 			missing = append(missing, r)
 		}
 	}
@@ -63,11 +31,11 @@ func (s *Service) judgeEndpointRights(ctx context.Context, v *verdict) {
 
 // endpointRightsMessage says which rights are missing, with Roles to apply that
 // give all that the set needs in their namespaces.
-func endpointRightsMessage(name string, reads, missing []read, user string) string {
+func endpointRightsMessage(name string, reads, missing []Right, user string) string {
 	var texts []string
 	var namespaces []string
 	for _, m := range missing {
-		texts = append(texts, m.resource+" "+m.String())
+		texts = append(texts, m.Resource+" "+m.Namespace+"/"+m.Name)
 		if !slices.Contains(namespaces, m.Namespace) {
 			namespaces = append(namespaces, m.Namespace)
 		}
@@ -81,13 +49,13 @@ func endpointRightsMessage(name string, reads, missing []read, user string) stri
 
 // endpointRole is a Role for what is read in a namespace, and its binding to
 // the user that this process runs as.
-func endpointRole(namespace, name string, reads []read, user string) []any {
+func endpointRole(namespace, name string, reads []Right, user string) []any {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	role := &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta}
 	for _, resource := range []string{"services", "secrets"} {
 		var names []string
 		for _, r := range reads {
-			if r.resource == resource && r.Namespace == namespace {
+			if r.Resource == resource && r.Namespace == namespace {
 				names = append(names, r.Name)
 			}
 		}

@@ -287,7 +287,7 @@ func (s *Service) judgeRights(ctx context.Context, v *verdict) metav1.ConditionS
 		v.find(v1alpha1.ConditionPermitted, metav1.ConditionUnknown, "ReviewFailed", "%s", err)
 		return metav1.ConditionUnknown
 	case len(missing) > 0:
-		v.unwatchable = slices.ContainsFunc(missing, func(r right) bool { return r.subresource == "" })
+		v.unwatchable = slices.ContainsFunc(missing, func(r Right) bool { return r.Subresource == "" })
 		v.find(v1alpha1.ConditionPermitted, metav1.ConditionFalse, rightsMissing, "%s", rightsMessage(v, missing, s.rightsFor(v)...))
 		return metav1.ConditionFalse
 	}

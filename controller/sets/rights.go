@@ -8,13 +8,10 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-
-	"github.com/dogear-dev/dogear/config/v1alpha1"
 )
 
 // AggregateLabel on a ClusterRole gives its rules to Dogear's controller.
@@ -23,19 +20,12 @@ const AggregateLabel = "dogear.dev/aggregate-to-controller"
 // rightsMissing is the reason of a condition that says which.
 const rightsMissing = "RightsMissing"
 
-// right is one to do something with a resource.
-type right struct {
-	group, resource, subresource, namespace string
-	name                                    string // empty: all
-	verb                                    string
-}
-
 // rights tells what this process may do. It is used by one goroutine.
 type rights struct {
 	client client.Client
 	clock  clock.PassiveClock
-	keeps  func(ctx context.Context, kind schema.GroupVersionKind, path ...string) (bool, error)
-	known  map[right]knownRight
+	keeps  Keeps
+	known  map[Right]knownRight
 }
 
 type knownRight struct {
@@ -52,17 +42,9 @@ const (
 
 // missing lists the rights that the handlers of a set need, or their removal,
 // and this process lacks.
-func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err error) {
-	namespace := v.set.GetNamespace()
-	name := v.resource.name
-	needed := []right{}
-	for _, verb := range objectVerbs {
-		needed = append(needed, right{group: name.Group, resource: name.Resource, namespace: namespace, verb: verb})
-	}
-	if deleted := v.set.GetDeletionTimestamp() != nil; !deleted && v.resource.subresource && r.writesStatus(ctx, v) {
-		needed = append(needed, right{group: name.Group, resource: name.Resource, subresource: "status", namespace: namespace, verb: "patch"})
-	}
-	for _, n := range needed {
+func (r *rights) missing(ctx context.Context, v *verdict) (out []Right, err error) {
+	on := Target{Resource: v.resource.name.GroupResource(), Kind: v.resource.kind, Status: v.resource.subresource}
+	for _, n := range ObjectRights(ctx, v.set, on, r.keeps) {
 		allowed, err := r.has(ctx, n)
 		if err != nil {
 			return nil, err
@@ -74,35 +56,15 @@ func (r *rights) missing(ctx context.Context, v *verdict) (out []right, err erro
 	return out, nil
 }
 
-// writesStatus tells whether payloads or conditions of the set may go to
-// .status: the schema decides, where it is known.
-func (r *rights) writesStatus(ctx context.Context, v *verdict) bool {
-	for i := range v.set.Declared().Handlers {
-		h := &v.set.Declared().Handlers[i]
-		if h.ConditionType() != "" {
-			return true
-		}
-		if h.Status.Place() == v1alpha1.TargetAnnotation {
-			continue
-		}
-		if keeps, err := r.keeps(ctx, v.resource.kind, strings.Split(h.StatusPath(), ".")...); err != nil || keeps {
-			return true
-		}
-	}
-	return false
-}
-
 // has asks for a right. While the API server does not answer, what it has said
 // last counts.
-func (r *rights) has(ctx context.Context, n right) (bool, error) {
+func (r *rights) has(ctx context.Context, n Right) (bool, error) {
 	last, ok := r.known[n]
 	if age := r.clock.Since(last.at); ok && (last.allowed && age < allowedTTL || age < deniedTTL) {
 		return last.allowed, nil
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Subresource: n.subresource, Name: n.name,
-		},
+		ResourceAttributes: n.Attributes(),
 	}}
 	if err := r.client.Create(ctx, review); err != nil && ok {
 		return last.allowed, nil
@@ -110,20 +72,20 @@ func (r *rights) has(ctx context.Context, n right) (bool, error) {
 		return false, fmt.Errorf("ask for the own rights: %w", err)
 	}
 	if r.known == nil {
-		r.known = map[right]knownRight{}
+		r.known = map[Right]knownRight{}
 	}
 	r.known[n] = knownRight{review.Status.Allowed, r.clock.Now()}
 	return review.Status.Allowed, nil
 }
 
 // rightsMessage says which rule is missing, with what to apply.
-func rightsMessage(v *verdict, missing []right, apply ...any) string {
+func rightsMessage(v *verdict, missing []Right, apply ...any) string {
 	var verbs []string
 	for _, m := range missing {
-		if m.subresource != "" {
-			m.verb += " of its " + m.subresource
+		if m.Subresource != "" {
+			m.Verb += " of its " + m.Subresource
 		}
-		verbs = append(verbs, m.verb)
+		verbs = append(verbs, m.Verb)
 	}
 	return fmt.Sprintf("Dogear lacks rights for %s: %s. Apply:\n%s", v.resource.name.GroupResource(), strings.Join(verbs, ", "), manifests(apply...))
 }

@@ -12,6 +12,9 @@ import (
 // objectVerbs are what Dogear does with the objects that it handles.
 var objectVerbs = []string{"get", "list", "watch", "patch"}
 
+// statusVerbs are what it does with their status, where that is apart.
+var statusVerbs = []string{"patch"}
+
 // ResourceRole is the ClusterRole by which Dogear's controller may handle the
 // objects of a resource; status tells that it has a status subresource.
 func ResourceRole(resource schema.GroupResource, status bool) *rbacv1.ClusterRole {
@@ -35,7 +38,7 @@ func ResourceRules(resource schema.GroupResource, status bool) []rbacv1.PolicyRu
 	groups := []string{resource.Group}
 	rules := []rbacv1.PolicyRule{{APIGroups: groups, Resources: []string{resource.Resource}, Verbs: objectVerbs}}
 	if status {
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: groups, Resources: []string{resource.Resource + "/status"}, Verbs: []string{"patch"}})
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: groups, Resources: []string{resource.Resource + "/status"}, Verbs: statusVerbs})
 	}
 	return rules
 }

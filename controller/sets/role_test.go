@@ -32,7 +32,7 @@ rules:
   verbs:
   - patch
 `
-	if have := rightsMessage(v, []right{{verb: "list"}, {subresource: "status", verb: "patch"}}, ResourceRole(v.resource.name.GroupResource(), true)); have != want {
+	if have := rightsMessage(v, []Right{{Verb: "list"}, {Subresource: "status", Verb: "patch"}}, ResourceRole(v.resource.name.GroupResource(), true)); have != want {
 		t.Errorf("got %s", have)
 	}
 }

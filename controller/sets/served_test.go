@@ -202,7 +202,7 @@ func TestARightThatWasGivenLastCountsWhileTheServerDoesNotAnswer(t *testing.T) {
 	}).Build()
 	now := testingclock.NewFakePassiveClock(time.Now())
 	r := &rights{client: c, clock: now}
-	ask := right{group: "example.com", resource: "things", verb: "list"}
+	ask := Right{Group: "example.com", Resource: "things", Verb: "list"}
 	broken = errors.New("no answer")
 	if _, err := r.has(t.Context(), ask); err == nil {
 		t.Error("nothing is known, and no error")

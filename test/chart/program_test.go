@@ -18,6 +18,8 @@ import (
 const (
 	// image is the chart's, whatever the tag.
 	image = "ghcr.io/dogear-dev/dogear"
+	// current is the tag of the chart's own release.
+	current = "v0.1.0"
 	// before is the tag of the release before.
 	before = "v0.0.9"
 	// beforeCommit is what the release before was built from: the last state
@@ -40,7 +42,7 @@ func theNode(t testing.TB) *node.Node {
 	cp := rigtest.ControlPlane(t)
 	shared.node.Do(func() {
 		program := filepath.Join(cp.Dir(), "dogear")
-		if shared.err = build(".", program, "v0.1.0"); shared.err != nil {
+		if shared.err = build(".", program, current); shared.err != nil {
 			return
 		}
 		shared.n, shared.err = node.Start(t.Context(), cp, node.Options{

@@ -50,16 +50,16 @@ func TestUpgradeAndBack(t *testing.T) {
 		made[name] = b.certificates(name+"old", 5)
 		b.await(state, made[name]...)
 	}
-	b.turn(before, "v0.1.0", newer)
+	made["s"] = append(made["s"], b.turn(before, current, newer)...)
 	b.continues(e, made, states)
 	for name, state := range states {
 		fresh := b.certificates(name+"new", 5)
 		b.await(state, fresh...)
 		made[name] = append(made[name], fresh...)
 	}
-	b.turn("v0.1.0", before, older)
+	made["s"] = append(made["s"], b.turn(current, before, older)...)
 	b.continues(e, made, states)
-	b.turn(before, "v0.1.0", newer)
+	made["s"] = append(made["s"], b.turn(before, current, newer)...)
 
 	n.free.Store(true)
 	b.await("Succeeded", append(made["w"], made["r"]...)...)
@@ -72,10 +72,13 @@ func TestUpgradeAndBack(t *testing.T) {
 	b.leftNothing()
 }
 
-// turn changes to another version and waits until it alone is at work.
-func (b *bench) turn(from, to string, args []string) {
+// turn changes to another version and waits until it alone is at work. It
+// returns objects that were made meanwhile.
+func (b *bench) turn(from, to string, args []string) (between []*unstructured.Unstructured) {
 	b.Helper()
 	b.helm(append([]string{"upgrade", release, b.chart(), handles}, args...)...)
+	// Webhooks of both versions answer for a while.
+	between = b.certificates(fmt.Sprintf("s%d-between", time.Now().Unix()), 5)
 	for _, component := range []string{"controller", "webhook"} {
 		b.eventually(func() error {
 			pods := b.pods(component)
@@ -94,6 +97,8 @@ func (b *bench) turn(from, to string, args []string) {
 		})
 	}
 	b.eventually(b.stamps)
+	b.await("Succeeded", between...)
+	return between
 }
 
 // continues waits until objects that are not finished have been called again.

@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -119,7 +121,49 @@ func bundles(leaves []string) (all [][]string) {
 	return all
 }
 
-// In a chart that depends on this one null stays null, so the schema takes it.
+// A chart may depend on this one: then there are values that are not looked at,
+// and null may stay null.
+func TestTheChartOfAnotherChart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "charts", "dogear"), os.DirFS(chart(t, "dogear"))); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write("Chart.yaml", "{apiVersion: v2, name: another, version: 0.1.0, dependencies: [{name: dogear, version: "+
+		metadata(t, "dogear").Version+", condition: dogear.enabled}]}")
+	nulls := "global: {image: {registry: x}}\ndogear:\n  enabled: true\n  commonLabels: {a: null}\n  image: {pullPolicy: null}\n" +
+		"  webhook: {replicas: null, certificate: null, enabled: null}\n  podSecurityContext: {runAsUser: null}\n  rbac: null\n"
+	write("values.yaml", nulls)
+	for name, args := range map[string][]string{"its values": nil, "values of users": {"-f", write("users.yaml", nulls)}} {
+		out, err := helm(t, append([]string{"template", release, dir}, args...)...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		objects := decode(t, out)
+		if find(objects, "Deployment", "dogear-controller") == nil {
+			t.Errorf("%s: nothing is made", name)
+		}
+		for _, o := range objects {
+			if path := findNull("", o.Object); path != "" {
+				t.Errorf("%s: %s: %s is null", name, called(o), path)
+			}
+		}
+	}
+	if out, err := helm(t, "template", release, dir, "--set", "dogear.enabled=false"); err != nil || find(decode(t, out), "Deployment", "dogear-controller") != nil {
+		t.Errorf("it is off: %v", err)
+	}
+}
+
+// There null stays null, so the schema takes it.
 func TestTheSchemaTakesNull(t *testing.T) {
 	t.Parallel()
 	var schema map[string]any

@@ -183,12 +183,3 @@ func TestTheJobBeforeUninstalling(t *testing.T) {
 		t.Error("it is there, and was not wanted")
 	}
 }
-
-func TestTheChartOfAnotherChart(t *testing.T) {
-	t.Parallel()
-	for _, set := range []string{"enabled=true", "global.image.registry=x"} {
-		if _, err := template(t, "--set", set); err != nil {
-			t.Errorf("%s: %v", set, err)
-		}
-	}
-}

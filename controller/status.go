@@ -167,7 +167,7 @@ func (p *pass) keeps(ctx context.Context, h *selection.Handler, payload any) boo
 		p.log.V(1).Info("The schema cannot be read: the server's reply must tell what it keeps", "error", err.Error())
 		return true
 	}
-	return published.keeps(h.StatusPath(), payload)
+	return keepsStatus(published, h.StatusPath(), payload)
 }
 
 // refusedForGood tells from the error of a status write that another try must
@@ -206,7 +206,7 @@ func (p *pass) addCondition(ctx context.Context, items []statusItem, h *selectio
 		return items
 	}
 	published, err := p.schemas.Of(ctx, p.gvk)
-	if err != nil || !published.hasConditions() {
+	if err != nil || !hasConditions(published) {
 		return items
 	}
 	record, _ := p.in.Marker.Record(r.id)

@@ -46,7 +46,7 @@ type Checker struct {
 	prefix    storage.Prefix
 	client    client.Client
 	discovery *discovery.DiscoveryClient
-	schemas   *published.Reader[*document]
+	schemas   *published.Reader[*published.Document]
 }
 
 // New makes a Checker; the API server is not asked for anything yet.

@@ -5,17 +5,19 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/dogear-dev/dogear/controller/published"
 )
 
 // minimal is an object with what its schema asks for, and what the set selects
 // by; nil: there is no namespace for it. Whether the API server takes it, only
 // it can tell.
-func (s *selector) minimal(d *document, res *resource) *unstructured.Unstructured {
-	root := d.resolve(d.root)
+func (s *selector) minimal(d *published.Document, res *resource) *unstructured.Unstructured {
+	root := d.Resolve(d.Root)
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	for _, name := range root.Required {
 		if name != "apiVersion" && name != "kind" && name != "metadata" && name != "status" {
-			o.Object[name] = d.fill(root.Properties[name], 0)
+			o.Object[name] = fill(d, root.Properties[name], 0)
 		}
 	}
 	o.SetGroupVersionKind(res.kind)
@@ -46,8 +48,8 @@ func (s *selector) minimal(d *document, res *resource) *unstructured.Unstructure
 const deepest = 12
 
 // fill makes a value that a schema may take.
-func (d *document) fill(n *node, depth int) any {
-	n = d.resolve(n)
+func fill(d *published.Document, n *published.Node, depth int) any {
+	n = d.Resolve(n)
 	if n == nil || depth > deepest {
 		return map[string]any{}
 	}
@@ -76,13 +78,13 @@ func (d *document) fill(n *node, depth int) any {
 	case "array":
 		items := []any{}
 		for range n.MinItems {
-			items = append(items, d.fill(n.Items, depth+1))
+			items = append(items, fill(d, n.Items, depth+1))
 		}
 		return items
 	}
 	object := map[string]any{}
 	for _, name := range n.Required {
-		object[name] = d.fill(n.Properties[name], depth+1)
+		object[name] = fill(d, n.Properties[name], depth+1)
 	}
 	return object
 }

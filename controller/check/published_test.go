@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/controller/published"
 )
 
 const things = `{"components": {"schemas": {
@@ -29,10 +30,10 @@ const things = `{"components": {"schemas": {
       "preset": {"type": "string", "default": "x"}, "parts": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}},
       "inner": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}, "other": {"type": "string"}}}}}}}}`
 
-func parsed(t *testing.T) *document {
+func parsed(t *testing.T) *published.Document {
 	t.Helper()
-	d, err := parseDocument([]byte(things), schema.GroupVersionKind{Group: "g.io", Version: "v1", Kind: "Thing"})
-	if err != nil || d.root == nil {
+	d, err := published.Parse([]byte(things), schema.GroupVersionKind{Group: "g.io", Version: "v1", Kind: "Thing"})
+	if err != nil || d.Root == nil {
 		t.Fatal(d, err)
 	}
 	return d
@@ -45,11 +46,11 @@ func TestWhatASchemaHas(t *testing.T) {
 		"status": true, "status.phase": true, "status.myapp": false, "status.free.a.b": true, "status.texts.a": true,
 		"status.texts.a.b": false, "status.any.a.b": true, "spec.inner.n": true, "spec.inner.m": false, "status.phase.x": false,
 	} {
-		if have := d.has(strings.Split(path, ".")); have != want {
+		if have := d.Keeps(strings.Split(path, "."), nil); have != want {
 			t.Errorf("%s: %v", path, have)
 		}
 	}
-	if (&document{}).has([]string{"status"}) {
+	if (&published.Document{}).Keeps([]string{"status"}, nil) {
 		t.Error("a kind without a schema has a status")
 	}
 }

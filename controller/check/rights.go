@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/controller/sets"
@@ -145,16 +144,6 @@ func (r *round) neededFor(ctx context.Context, res *resource) (all []sets.Right)
 		all = append(all, sets.ObjectRights(ctx, set, on, r.keepsStatus)...)
 	}
 	return all
-}
-
-// keepsStatus tells whether the schema of a kind has room for payloads at a place
-// below .status.
-func (r *round) keepsStatus(ctx context.Context, kind schema.GroupVersionKind, path ...string) (bool, error) {
-	published, err := r.published(ctx, kind)
-	if err != nil {
-		return false, err
-	}
-	return published.has(append([]string{"status"}, path...)), nil
 }
 
 func (r *round) endpointRights(ctx context.Context) Result {

@@ -62,8 +62,8 @@ func (r *round) samples(ctx context.Context, h *hook, res *resource) (found []sa
 	if len(found) > 0 {
 		return found, ""
 	}
-	d, err := r.published(ctx, res.kind)
-	if err != nil || d.root == nil {
+	d, err := r.schemas.Of(ctx, res.kind)
+	if err != nil || d == nil || d.Root == nil {
 		return nil, why
 	}
 	for _, s := range all {

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/dogear-dev/dogear/controller"
 	"github.com/dogear-dev/dogear/storage"
 )
 
@@ -180,18 +180,5 @@ func (r *round) ledger(ctx context.Context) (kinds []schema.GroupVersionKind, er
 			return nil, err
 		}
 	}
-	var content struct {
-		Kinds []string `json:"kinds"`
-	}
-	if text := stored.Data["ledger.json"]; text != "" {
-		if err := json.Unmarshal([]byte(text), &content); err != nil {
-			return nil, fmt.Errorf("the ledger (ConfigMap %s) is no valid JSON", keyOf(stored))
-		}
-	}
-	for _, name := range content.Kinds {
-		if kind, _ := schema.ParseKindArg(name); kind != nil {
-			kinds = append(kinds, *kind)
-		}
-	}
-	return kinds, nil
+	return controller.LedgerKinds(stored)
 }

@@ -28,7 +28,8 @@ func Answered(err error) bool {
 }
 
 // Transient tells whether the answer to the same request may be another one the
-// next time. It says nothing about whether the request was carried out.
+// next time. It says nothing about whether the request was carried out. A conflict
+// is none: the object has to be read before.
 func Transient(err error) bool {
 	if err == nil {
 		return false
@@ -37,5 +38,5 @@ func Transient(err error) bool {
 	if !errors.As(err, &api) {
 		return true
 	}
-	return api.Status().Code >= 500 || apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err)
+	return api.Status().Code >= 500 || apierrors.IsTooManyRequests(err)
 }

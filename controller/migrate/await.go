@@ -8,6 +8,8 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/dogear-dev/dogear/controller/installation"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 func (r *run) awaitVersion(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string) error {
 	want := publishedHash(crd.Spec.Group, version, crd.Spec.Names.Kind)
 	for began := time.Now(); time.Since(began) < knownAfter; {
-		list, err := r.discovery.ServerResourcesForGroupVersionWithContext(ctx, crd.Spec.Group+"/"+version)
+		list, err := r.Discovery.ServerResourcesForGroupVersionWithContext(ctx, crd.Spec.Group+"/"+version)
 		if err != nil {
 			return fmt.Errorf("ask the API server for %s/%s: %w", crd.Spec.Group, version, err)
 		}
@@ -33,7 +35,7 @@ func (r *run) awaitVersion(ctx context.Context, crd *apiextensionsv1.CustomResou
 				return nil
 			}
 		}
-		if !pause(ctx, lookEvery) {
+		if !installation.Pause(ctx, lookEvery) {
 			return fmt.Errorf("the API server does not know yet of version %s of %s", version, crd.Name)
 		}
 	}

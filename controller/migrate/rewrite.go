@@ -19,13 +19,9 @@ import (
 )
 
 const (
-	// pageSize is the number of objects that are read at a time.
-	pageSize = 500
 	// maxLooks is how often all objects are gone through, until a look finds
 	// nothing any more that is stored anew.
 	maxLooks = 4
-	// maxTries is how often one request is sent.
-	maxTries = 8
 	// sayEvery is the time between two reports on one CRD.
 	sayEvery = time.Second
 )
@@ -51,25 +47,18 @@ func (r *run) rewriteAll(ctx context.Context, crd *apiextensionsv1.CustomResourc
 
 // look goes once through all objects, page by page.
 func (r *run) look(ctx context.Context, gvr schema.GroupVersionResource, result *CRD) error {
-	options, said := metav1.ListOptions{Limit: pageSize}, time.Now()
-	for {
-		page, err := retried(ctx, func() (*metav1.PartialObjectMetadataList, error) {
-			return r.metadata.Resource(gvr).List(ctx, options)
-		})
-		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			result.Objects, result.Left, options.Continue = 0, nil, "" // it took too long: from the start
-			continue
-		}
-		if err != nil {
-			return err
+	said := time.Now()
+	return installation.Pages(ctx, r.Metadata.Resource(gvr).List, func(page *metav1.PartialObjectMetadataList, anew bool) (bool, error) {
+		if anew {
+			result.Objects, result.Left = 0, nil
 		}
 		for i := range page.Items {
 			m := &page.Items[i]
 			result.Objects++
-			changed, err := rewrite(ctx, r.metadata.Resource(gvr).Namespace(m.Namespace), m)
+			changed, err := rewrite(ctx, r.Metadata.Resource(gvr).Namespace(m.Namespace), m)
 			switch {
 			case ctx.Err() != nil:
-				return ctx.Err()
+				return false, ctx.Err()
 			case errors.Is(err, errChanging):
 				result.Left = append(result.Left, Left{m.Namespace, m.Name, err.Error()})
 			case err != nil:
@@ -82,21 +71,19 @@ func (r *run) look(ctx context.Context, gvr schema.GroupVersionResource, result 
 				r.say("%s: %d objects looked at, %d rewritten", result.Name, result.Objects, result.Rewritten)
 			}
 		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return nil
-		}
-	}
+		return true, nil
+	})
 }
 
 // rewrite has the API server store an object anew, and tells whether that has
 // changed what is stored. The patch changes nothing by itself.
 func rewrite(ctx context.Context, api metadata.ResourceInterface, m *metav1.PartialObjectMetadata) (changed bool, err error) {
-	for range maxTries {
+	for range installation.MaxTries {
 		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion}})
 		if err != nil {
 			return false, fmt.Errorf("encode the patch: %w", err)
 		}
-		stored, err := retried(ctx, func() (*metav1.PartialObjectMetadata, error) {
+		stored, err := installation.Retried(ctx, func() (*metav1.PartialObjectMetadata, error) {
 			return api.Patch(ctx, m.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: webhook.FieldManager})
 		})
 		switch {
@@ -107,7 +94,7 @@ func rewrite(ctx context.Context, api metadata.ResourceInterface, m *metav1.Part
 		case !apierrors.IsConflict(err):
 			return false, err
 		}
-		fresh, err := retried(ctx, func() (*metav1.PartialObjectMetadata, error) {
+		fresh, err := installation.Retried(ctx, func() (*metav1.PartialObjectMetadata, error) {
 			return api.Get(ctx, m.Name, metav1.GetOptions{})
 		})
 		if apierrors.IsNotFound(err) {
@@ -119,18 +106,4 @@ func rewrite(ctx context.Context, api metadata.ResourceInterface, m *metav1.Part
 		m = fresh
 	}
 	return false, errChanging
-}
-
-// retried sends a request until it gets an answer that will stay the same. A
-// conflict is one: the same request will not do.
-func retried[T any](ctx context.Context, send func() (T, error)) (answer T, err error) {
-	for try := range maxTries {
-		if answer, err = send(); !installation.Transient(err) || apierrors.IsConflict(err) {
-			return answer, err
-		}
-		if !pause(ctx, 50*time.Millisecond<<try) {
-			return answer, err
-		}
-	}
-	return answer, err
 }

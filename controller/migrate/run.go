@@ -7,17 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/webhook"
 )
 
@@ -73,9 +71,7 @@ type Left struct {
 // run is one in progress.
 type run struct {
 	Options
-	client    client.Client
-	metadata  metadata.Interface
-	discovery *discovery.DiscoveryClient
+	*installation.Connection
 }
 
 // Run rewrites the objects of CRDs that may be stored in an older version, and
@@ -117,25 +113,15 @@ func newRun(o Options) (*run, error) {
 	if o.Report == nil {
 		o.Report = func(string) {}
 	}
-	r := &run{Options: o}
-	http, err := rest.HTTPClientFor(o.Config)
-	if err != nil {
-		return nil, fmt.Errorf("set up the connection: %w", err)
-	}
 	kinds := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(kinds); err != nil {
 		return nil, err
 	}
-	if r.client, err = client.New(o.Config, client.Options{HTTPClient: http, Scheme: kinds}); err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
+	connection, err := installation.Connect(o.Config, kinds)
+	if err != nil {
+		return nil, err
 	}
-	if r.metadata, err = metadata.NewForConfigAndClient(o.Config, http); err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
-	if r.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(o.Config, http); err != nil {
-		return nil, fmt.Errorf("set up discovery: %w", err)
-	}
-	return r, nil
+	return &run{o, connection}, nil
 }
 
 // maxRounds is how often it is begun anew for a CRD that changes meanwhile.
@@ -145,7 +131,7 @@ const maxRounds = 5
 func (r *run) migrate(ctx context.Context, result *CRD) error {
 	for range maxRounds {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		err := r.client.Get(ctx, client.ObjectKey{Name: result.Name}, crd)
+		err := r.Client.Get(ctx, client.ObjectKey{Name: result.Name}, crd)
 		if apierrors.IsNotFound(err) {
 			result.Missing = true
 			r.say("%s is not in the cluster: nothing to do", result.Name)
@@ -199,7 +185,7 @@ func (r *run) cut(ctx context.Context, crd *apiextensionsv1.CustomResourceDefini
 		return fmt.Errorf("encode the patch: %w", err)
 	}
 	patch := client.RawPatch(types.JSONPatchType, body)
-	if err := r.client.Status().Patch(ctx, crd.DeepCopy(), patch, client.FieldOwner(webhook.FieldManager)); err != nil {
+	if err := r.Client.Status().Patch(ctx, crd.DeepCopy(), patch, client.FieldOwner(webhook.FieldManager)); err != nil {
 		return fmt.Errorf("write the status of the CRD %s: %w", crd.Name, err)
 	}
 	r.say("%s: status.storedVersions is %s", crd.Name, version)
@@ -207,15 +193,3 @@ func (r *run) cut(ctx context.Context, crd *apiextensionsv1.CustomResourceDefini
 }
 
 func (r *run) say(format string, args ...any) { r.Report(fmt.Sprintf(format, args...)) }
-
-// pause waits, and tells whether ctx still goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +48,7 @@ var setResources = []schema.GroupResource{
 
 // choose finds out on which resources the service may have left something.
 func (r *run) choose(ctx context.Context) error {
-	c, err := installation.ReadCatalog(ctx, r.discovery)
+	c, err := installation.ReadCatalog(ctx, r.Discovery)
 	if err != nil {
 		return err
 	}
@@ -163,17 +164,27 @@ func (r *run) findSets(ctx context.Context, c *installation.Catalog) error {
 	r.setKinds = r.setTargets(c)
 	for _, t := range r.setKinds {
 		for _, namespace := range r.places(t) {
-			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(t.gvr.GroupVersion().WithKind(c.Find(t.gvr.GroupResource()).Kind + "List"))
-			if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			kind := t.gvr.GroupVersion().WithKind(c.Find(t.gvr.GroupResource()).Kind + "List")
+			if err := r.findSetsIn(ctx, kind, namespace); err != nil {
 				return fmt.Errorf("list %s%s: %w", t, in(namespace), err)
-			}
-			for i := range list.Items {
-				r.sets = append(r.sets, setOf(&list.Items[i]))
 			}
 		}
 	}
 	return nil
+}
+
+func (r *run) findSetsIn(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
+	page := func(ctx context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		return list, r.Client.List(ctx, list, client.InNamespace(namespace), client.Limit(o.Limit), client.Continue(o.Continue))
+	}
+	return installation.Pages(ctx, page, func(list *unstructured.UnstructuredList, _ bool) (bool, error) {
+		for i := range list.Items { // a set that is seen again does no harm
+			r.sets = append(r.sets, setOf(&list.Items[i]))
+		}
+		return true, nil
+	})
 }
 
 func setOf(u *unstructured.Unstructured) foundSet {

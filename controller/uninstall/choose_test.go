@@ -86,7 +86,7 @@ func TestAGroupThatDoesNotAnswer(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		c, err := installation.ReadCatalog(t.Context(), r.discovery)
+		c, err := installation.ReadCatalog(t.Context(), r.Discovery)
 		if err == nil && c.Silent[silent.Group] == "" {
 			err = errors.New("the group is not listed yet")
 		}

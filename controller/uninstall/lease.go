@@ -39,7 +39,7 @@ func (r *run) awaitLease(ctx context.Context) error {
 	holder, began := *lease.Spec.HolderIdentity, time.Now()
 	r.say("The Lease %s/%s is held by %s: waiting until it is given back, or %v have gone by without a renewal", lease.Namespace, lease.Name, holder, good)
 	for last, since := renewal(lease), began; ; {
-		if !pause(ctx, min(lookEvery, good/4)) {
+		if !installation.Pause(ctx, min(lookEvery, good/4)) {
 			return fmt.Errorf("the Lease is held by %s", holder)
 		}
 		if lease, err = r.lease(ctx); err != nil || !held(lease) {

@@ -3,7 +3,6 @@ package uninstall
 import (
 	"bytes"
 	"context"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,20 +27,16 @@ func (o outcome) count() int {
 	return 0
 }
 
-// maxTries is how often a request is sent that gets an answer which may be
-// another one the next time. Where there is no answer at all, the API server is
+// releaseOne releases one object. Where there is no answer at all, the API server is
 // waited for as long as the run may last.
-const maxTries = 8
-
-// releaseOne releases one object.
 func (l *look) releaseOne(ctx context.Context, m *metav1.PartialObjectMetadata) outcome {
-	api := l.metadata.Resource(l.gvr).Namespace(m.Namespace)
+	api := l.Metadata.Resource(l.gvr).Namespace(m.Namespace)
 	options := metav1.PatchOptions{FieldManager: webhook.FieldManager}
 	if l.DryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	done := outcome{released: l.held(m), cleaned: l.marked(m)}
-	for try := 1; try == 1 || pause(ctx, backoff(try-1)); try++ {
+	for try := 1; try == 1 || installation.Pause(ctx, installation.Backoff(try-1)); try++ {
 		body := l.patchOf(m)
 		reply, err := api.Patch(ctx, m.Name, types.JSONPatchType, body, options)
 		switch {
@@ -49,7 +44,7 @@ func (l *look) releaseOne(ctx context.Context, m *metav1.PartialObjectMetadata) 
 			return l.proved(reply, done)
 		case apierrors.IsNotFound(err):
 			return outcome{} // it is gone, and what it had with it
-		case !installation.Transient(err) && !guarded(err), try >= maxTries && installation.Answered(err):
+		case !installation.Transient(err) && !guarded(err), try >= installation.MaxTries && installation.Answered(err):
 			return outcome{reason: installation.Reason(err)}
 		}
 		fresh, readErr := api.Get(ctx, m.Name, metav1.GetOptions{})
@@ -96,8 +91,3 @@ func (l *look) proved(reply *metav1.PartialObjectMetadata, done outcome) outcome
 
 // guarded tells whether an error may be that of a guard of the patch.
 func guarded(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
-
-// backoff is the pause after a try.
-func backoff(try int) time.Duration {
-	return min(25*time.Millisecond<<min(try, 8), 5*time.Second)
-}

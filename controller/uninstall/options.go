@@ -42,19 +42,12 @@ type Options struct {
 const (
 	defaultWorkers = 16
 	defaultSettle  = 10 * time.Second
-	// requestTimeout bounds one request: a server behind the API server may hang.
-	requestTimeout = time.Minute
 )
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Config == nil {
 		return o, errors.New("Config is nil: set it to that of the API server") //nolint:staticcheck // the name of a field
 	}
-	o.Config = rest.CopyConfig(o.Config)
-	if o.Config.Timeout == 0 {
-		o.Config.Timeout = requestTimeout
-	}
-	o.Config.WarningHandlerWithContext = rest.NoWarnings{}
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
 	}

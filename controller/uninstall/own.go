@@ -47,7 +47,7 @@ func (r *run) deleteObject(ctx context.Context, resource string, o client.Object
 	name := Object{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName()}
 	switch err := r.client.Delete(ctx, o); {
 	case apierrors.IsNotFound(err):
-	case installation.Transient(err):
+	case installation.Transient(err), apierrors.IsConflict(err):
 		return fmt.Errorf("delete %s: %w", name, err)
 	case err != nil:
 		r.leave(name, installation.Reason(err))

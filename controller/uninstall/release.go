@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/controller/sets"
 )
 
 const (
-	// pageSize is the number of objects that are read at a time.
-	pageSize = 500
 	// maxLooks is how often all objects are looked at: what was stamped by a
 	// request that was under way is found by the second look.
 	maxLooks = 3
@@ -59,7 +59,7 @@ func (r *run) settleDown(ctx context.Context, look int) error {
 	case look > 1:
 		left = max(left, comesBackAfter)
 	}
-	if left > 0 && !pause(ctx, left) {
+	if left > 0 && !installation.Pause(ctx, left) {
 		return ctx.Err()
 	}
 	return nil
@@ -88,19 +88,21 @@ func (r *run) releaseSets(ctx context.Context) error {
 // left is judged anew.
 func (r *run) lookAtAll(ctx context.Context, targets []target, keep func(*metav1.PartialObjectMetadata) string) (released int, err error) {
 	for _, t := range targets {
-		l := &look{run: r, target: t, keep: keep, result: r.result.resource(t)}
+		r.looks++
+		l := &look{run: r, target: t, keep: keep, number: r.looks, traces: r.tracesOf(t)}
 		l.pace = pace{report: r.Report, now: Event{Resource: t.String()}, told: time.Now()}
-		l.result.Left = 0
-		r.forgive(t)
 		for _, namespace := range r.places(t) {
-			if err := l.pages(ctx, namespace); err != nil {
-				return released, err
+			if err = l.pages(ctx, namespace); err != nil {
+				break
 			}
 		}
 		released += l.released
-		l.result.Objects = max(l.result.Objects, l.seen) // fewer, once objects in deletion are gone
-		if l.released > 0 || l.result.Left > 0 {
-			r.say("%s: %s %d of %d objects%s", t, r.would("released", "would release"), l.released, l.seen, leftText(l.result.Left))
+		left := l.sum(r.result.resource(t))
+		if err != nil {
+			return released, err
+		}
+		if l.released > 0 || left > 0 {
+			r.say("%s: %s %d of %d objects%s", t, r.would("released", "would release"), l.released, l.seen, leftText(left))
 		}
 	}
 	return released, nil
@@ -113,15 +115,11 @@ func leftText(left int) string {
 	return fmt.Sprintf(", %d cannot be written", left)
 }
 
-// forgive forgets what was left of a target.
-func (r *run) forgive(t target) {
-	kept := r.result.Left[:0]
-	for _, l := range r.result.Left {
-		if l.Resource != t.String() {
-			kept = append(kept, l)
-		}
-	}
-	r.result.Left = kept
+// forgive forgets what was left of a target in a place.
+func (r *run) forgive(t target, namespace string) {
+	r.result.Left = slices.DeleteFunc(r.result.Left, func(l Left) bool {
+		return l.Resource == t.String() && (namespace == "" || l.Namespace == namespace)
+	})
 }
 
 // look is one look at the objects of a target.
@@ -129,7 +127,8 @@ type look struct {
 	*run
 	target
 	keep     func(*metav1.PartialObjectMetadata) string // why an object stays as it is; nil: none does
-	result   *Resource
+	number   int
+	traces   map[types.UID]*trace
 	seen     int
 	released int
 	pace     pace
@@ -137,46 +136,24 @@ type look struct {
 
 // pages looks at the objects in a namespace, or in all, page by page.
 func (l *look) pages(ctx context.Context, namespace string) error {
-	api := l.metadata.Resource(l.gvr).Namespace(namespace)
-	options := metav1.ListOptions{Limit: pageSize}
-	for tries := 0; ; {
-		page, err := api.List(ctx, options)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case apierrors.IsResourceExpired(err):
-			options.Continue = resumption(err) // the list took longer than the server remembers
-			continue
-		case installation.Transient(err) && (tries < maxTries || !installation.Answered(err)):
-			if tries++; !pause(ctx, backoff(tries)) {
-				return ctx.Err()
-			}
-			continue
-		case err != nil:
-			if !apierrors.IsNotFound(err) { // no kind, no objects
-				l.leave(l.object(namespace, ""), "its objects cannot be listed: "+installation.Reason(err))
-			}
-			return nil
+	before := l.seen
+	l.forgive(l.target, namespace)
+	err := installation.Pages(ctx, l.Metadata.Resource(l.gvr).Namespace(namespace).List, func(page *metav1.PartialObjectMetadataList, anew bool) (bool, error) {
+		if anew {
+			l.seen = before
+			l.forgive(l.target, namespace)
 		}
-		tries = 0
 		l.pace.count(func(e *Event) { e.Total = e.Seen + len(page.Items) + remaining(page) })
-		if err := l.page(ctx, page.Items); err != nil {
-			return err
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return nil
-		}
+		return true, l.page(ctx, page.Items)
+	})
+	switch {
+	case err == nil, apierrors.IsNotFound(err): // no kind, no objects
+		return nil
+	case !installation.Answered(err):
+		return fmt.Errorf("list %s%s: %w", l.target, in(namespace), err)
 	}
-}
-
-// resumption is where a list goes on whose start the server has forgotten; the
-// rest is as of now, which is what is wanted. Empty: at its beginning.
-func resumption(err error) string {
-	var api apierrors.APIStatus
-	if errors.As(err, &api) {
-		return api.Status().Continue
-	}
-	return ""
+	l.leave(l.object(namespace, ""), "its objects cannot be listed: "+installation.Reason(err))
+	return nil
 }
 
 func remaining(page *metav1.PartialObjectMetadataList) int {
@@ -212,7 +189,7 @@ func (l *look) page(ctx context.Context, objects []metav1.PartialObjectMetadata)
 	return ctx.Err()
 }
 
-// tally adds what came of a page to the result, in the order of the page.
+// tally notes what came of a page, in its order.
 func (l *look) tally(objects []metav1.PartialObjectMetadata, outcomes []outcome) {
 	l.seen += len(objects)
 	for i, o := range outcomes {
@@ -220,17 +197,10 @@ func (l *look) tally(objects []metav1.PartialObjectMetadata, outcomes []outcome)
 		name := l.object(m.Namespace, m.Name)
 		if o.reason != "" {
 			l.leave(name, o.reason)
-			l.result.Left++
 		}
 		l.released += o.count()
-		if o.cleaned {
-			l.result.Cleaned++
-		}
-		if o.released {
-			l.result.Released++
-			if m.DeletionTimestamp != nil && l.finalizer != sets.Cleanup {
-				l.run.result.Unfinished.add(name)
-			}
+		if first := l.trace(m.UID, o); first && m.DeletionTimestamp != nil && l.finalizer != sets.Cleanup {
+			l.run.result.Unfinished.add(name)
 		}
 	}
 }

@@ -226,6 +226,30 @@ func TestRefusedObjectsAreListedExactly(t *testing.T) {
 	}
 }
 
+// What comes and goes between two looks is counted once, so that the numbers add up.
+func TestObjectsThatComeAndGoAreCounted(t *testing.T) {
+	b := newBench(t)
+	b.installed(strict)
+	objects := b.many(strict, 3)
+	b.delete(objects[0])
+	var lists atomic.Int64
+	config := b.wired(func(_ int64, req *http.Request, pass http.RoundTripper) (*http.Response, error) {
+		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/stricts") && lists.Add(1) == 2 {
+			b.create(b.object(strict, "late", ours))
+			fresh := b.live(objects[1]) // stamped by a request that was under way
+			fresh.SetFinalizers([]string{ours})
+			if err := b.admin.Update(t.Context(), fresh); err != nil {
+				b.Error(err)
+			}
+		}
+		return pass.RoundTrip(req)
+	})
+	result, err := b.uninstallAs(t.Context(), config)
+	if have := result.of("stricts.test.dogear.dev"); err != nil || have.Objects != 4 || have.Released != 4 || result.Unfinished.Total != 1 {
+		t.Errorf("got %v, %+v, %+v", err, have, result.Unfinished)
+	}
+}
+
 // A policy that refuses is named.
 func TestPoliciesThatRefuseAreNamed(t *testing.T) {
 	b := newBench(t)

@@ -97,7 +97,7 @@ type Resource struct {
 	Left int `json:"left"`
 }
 
-// sorted brings what was found in the order of chance into one that is
+// sort brings what was found in the order of chance into one that is
 // the same each time.
 func (r *Result) sort() {
 	slices.SortFunc(r.Resources, func(a, b Resource) int { return cmp.Compare(a.Resource, b.Resource) })

@@ -10,11 +10,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller/installation"
@@ -24,13 +21,14 @@ import (
 // run is one in progress.
 type run struct {
 	Options
-	client    client.Client // of objects of the service itself; it only pretends in a dry run
-	metadata  metadata.Interface
-	discovery *discovery.DiscoveryClient
+	*installation.Connection
+	client client.Client // writes objects of the service itself; it only pretends in a dry run
 
 	found    *installation.Installation // nil: there is none
 	unhooked time.Time                  // when a webhook configuration was last deleted
 	targets  []target
+	looks    int                             // at the objects of a target, so far
+	traces   map[string]map[types.UID]*trace // by resource
 	sets     []foundSet
 	setKinds []target // of the sets themselves
 	result   Result
@@ -67,28 +65,15 @@ func newRun(options Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: options, result: Result{DryRun: options.DryRun, KeptState: options.KeepState}}
-	http, err := rest.HTTPClientFor(r.Config)
-	if err != nil {
-		return nil, fmt.Errorf("set up the connection: %w", err)
-	}
-	kinds := runtime.NewScheme()
-	if err := scheme.AddToScheme(kinds); err != nil {
+	r := &run{Options: options, traces: map[string]map[types.UID]*trace{}, result: Result{DryRun: options.DryRun, KeptState: options.KeepState}}
+	if r.Connection, err = installation.Connect(r.Config, scheme.Scheme); err != nil {
 		return nil, err
 	}
-	if r.client, err = client.New(r.Config, client.Options{HTTPClient: http, Scheme: kinds}); err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
+	r.client = r.Client
 	if r.DryRun {
 		r.client = client.NewDryRunClient(r.client)
 	}
 	r.client = client.WithFieldOwner(r.client, webhook.FieldManager)
-	if r.metadata, err = metadata.NewForConfigAndClient(r.Config, http); err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
-	if r.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(r.Config, http); err != nil {
-		return nil, fmt.Errorf("set up discovery: %w", err)
-	}
 	return r, nil
 }
 
@@ -97,9 +82,9 @@ func newRun(options Options) (*run, error) {
 func (r *run) walk(ctx context.Context, steps []func(context.Context) error) error {
 	for i, step := range steps {
 		err := step(ctx)
-		for try := 1; i > 0 && again(err) && (try < maxTries || !installation.Answered(err)) && ctx.Err() == nil; try++ {
+		for try := 1; i > 0 && again(err) && (try < installation.MaxTries || !installation.Answered(err)) && ctx.Err() == nil; try++ {
 			r.say("The API server does not answer, trying again: %v", err)
-			if pause(ctx, backoff(try)) {
+			if installation.Pause(ctx, installation.Backoff(try)) {
 				err = step(ctx)
 			}
 		}
@@ -115,10 +100,11 @@ func (r *run) walk(ctx context.Context, steps []func(context.Context) error) err
 	return nil
 }
 
-// again tells whether a step failed only because the API server does not answer.
+// again tells whether a step failed only because the API server does not answer, or
+// as somebody else has written meanwhile: a step reads what it writes.
 func again(err error) bool {
 	var broken *url.Error
-	return err != nil && (installation.Answered(err) && installation.Transient(err) || errors.As(err, &broken))
+	return installation.Answered(err) && installation.Transient(err) || apierrors.IsConflict(err) || errors.As(err, &broken)
 }
 
 // find finds the service. Objects may carry something of it also where it is gone.
@@ -194,16 +180,4 @@ func (r *run) note(format string, args ...any) {
 
 func (r *run) leave(o Object, reason string) {
 	r.result.Left = append(r.result.Left, Left{o, reason})
-}
-
-// pause waits, and tells whether ctx still goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

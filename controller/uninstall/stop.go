@@ -75,7 +75,7 @@ func (r *run) awaitPods(ctx context.Context) error {
 		if err := r.staysDown(ctx); err != nil {
 			return err
 		}
-		if !pause(ctx, lookEvery) {
+		if !installation.Pause(ctx, lookEvery) {
 			return fmt.Errorf("the Pods %s have not ended", strings.Join(left, ", "))
 		}
 	}

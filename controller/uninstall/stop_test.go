@@ -158,21 +158,17 @@ func TestAnotherReleaseInTheCluster(t *testing.T) {
 	}
 }
 
-// Configurations that lead to the own Service are no other's; nor are those of a
-// release that was found nowhere.
+// Configurations that lead to the own Service are no other's.
 func TestTheOwnServiceIsNoOther(t *testing.T) {
 	b := newBench(t)
 	b.installed(strict)
 	b.many(strict, 1)
-	b.leadsTo(b.namespace, "dogear-webhook")
-	if _, err := b.uninstallAs(t.Context(), b.account(clusterRights, namespaceRights, nil)); err != nil {
-		t.Fatal(err)
-	}
 	server := b.object(service, "dogear-webhook")
 	b.create(server)
-	b.hooked()
 	b.leadsTo(b.namespace, "dogear-webhook")
-	b.must(func(o *Options) { o.Namespace = "" })
+	if _, err := b.uninstallAs(t.Context(), b.account(clusterRights, namespaceRights, nil)); err != nil || b.held(strict) > 0 {
+		t.Errorf("got %v", err)
+	}
 	for _, c := range b.configurations() {
 		b.gone(c)
 	}

@@ -68,13 +68,13 @@ The exit status is 0 if no check has failed, 1 if one has, 2 for wrong usage.
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	target = addCluster(cmd)
 	_ = cmd.MarkFlagFilename("object", "yaml", "yml", "json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	completeOutput(cmd, "text", "json")
 	return cmd
 }
 
 func runCheck(cmd *cobra.Command, target *cluster, o checkOptions) error {
-	if o.output != "text" && o.output != "json" {
-		return wrongUsage("--output is %q: want text or json", o.output)
+	if err := wantOutput(o.output, "text", "json"); err != nil {
+		return err
 	}
 	if o.timeout <= 0 {
 		return wrongUsage("--timeout is %s: want more than 0", o.timeout)
@@ -116,7 +116,7 @@ func runCheck(cmd *cobra.Command, target *cluster, o checkOptions) error {
 
 func printReport(out io.Writer, report *check.Report, output string) error {
 	if output == "json" {
-		return report.JSON(out)
+		return encodeJSON(out, report)
 	}
 	f, ok := out.(*os.File)
 	terminal := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"

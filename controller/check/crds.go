@@ -35,8 +35,16 @@ func (r *round) crdChecks() []Check {
 }
 
 func (r *round) crd(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	return crd, r.client.Get(ctx, client.ObjectKey{Name: name}, crd)
+	if r.definitions == nil {
+		r.definitions = map[string]*once[*apiextensionsv1.CustomResourceDefinition]{}
+	}
+	if r.definitions[name] == nil {
+		r.definitions[name] = &once[*apiextensionsv1.CustomResourceDefinition]{}
+	}
+	return r.definitions[name].get(func() (*apiextensionsv1.CustomResourceDefinition, error) {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		return crd, r.client.Get(ctx, client.ObjectKey{Name: name}, crd)
+	})
 }
 
 func (r *round) crdsEstablished(ctx context.Context) Result {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,15 +21,16 @@ import (
 // round is one look at the cluster. What several checks need is read once.
 type round struct {
 	*Checker
-	me         once[string]
-	where      once[*place]
-	all        once[[]v1alpha1.AnySet]
-	resources  once[[]*resource]
-	mutating   once[*mutating]
-	validating once[*validating]
-	leaf       once[*served]
-	spaces     once[map[string]labels.Set]
-	scans      map[schema.GroupVersionKind]*scan
+	me          once[string]
+	where       once[*place]
+	definitions map[string]*once[*apiextensionsv1.CustomResourceDefinition] // by name
+	all         once[[]v1alpha1.AnySet]
+	resources   once[[]*resource]
+	mutating    once[*mutating]
+	validating  once[*validating]
+	leaf        once[*served]
+	spaces      once[map[string]labels.Set]
+	scans       map[schema.GroupVersionKind]*scan
 }
 
 // once is a value that is asked for once.

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -114,14 +113,6 @@ func (r *Report) summary(style Style, unmade int) string {
 	part(s.OK, "ok", "ok")
 	text := map[Verdict]string{OK: "No fault was found", Warning: "No fault was found, but warnings", Failed: "Something is wrong"}[s.Verdict]
 	return fmt.Sprintf("%s %s\n", style.mark(s.Verdict), style.paint("1", text)+": "+strings.Join(parts, ", "))
-}
-
-// JSON writes the report as one document.
-func (r *Report) JSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
 }
 
 func firstLine(text string) string {

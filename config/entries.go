@@ -17,7 +17,7 @@ func (s *Settings) entries() []entry {
 		{"namespace", "where the Lease, the ledger and the certificates are; default: the Pod's namespace, else \"default\"", text(&s.Namespace)},
 		{"namespaces", "the only namespaces to work in, for an installation without rights elsewhere: HandlerSets there, no ClusterHandlerSets; none: the whole cluster", list(&s.Namespaces)},
 		{"workers", "the number of objects of one resource that are handled at the same time", number(&s.Workers)},
-		{"gracePeriod", "for how long calls and writes may go on after the process was told to stop", span(&s.GracePeriod)},
+		{"gracePeriod", "how long what has ended may take to be written after the process was told to stop; calls under way are broken off, and made again by the next one", span(&s.GracePeriod)},
 		{"budget.marker", "bytes of annotations on one object, at most", number(&s.Budget.Marker)},
 		{"budget.payload", "bytes of one handler's payload in an annotation, at most", number(&s.Budget.Payload)},
 
@@ -71,19 +71,19 @@ func Paths() (all []string) {
 
 // FlagName is webhook-service-port for webhook.servicePort.
 func FlagName(path string) string {
+	upper := func(i int) bool { return i >= 0 && i < len(path) && path[i] >= 'A' && path[i] <= 'Z' }
 	var b strings.Builder
-	for _, r := range path {
+	for i := range len(path) {
 		switch {
-		case r == '.':
+		case path[i] == '.':
 			b.WriteByte('-')
-		case r >= 'A' && r <= 'Z':
+			continue
+		case upper(i) && !(upper(i-1) && upper(i+1)): // the letters of CA stay together
 			b.WriteByte('-')
-			b.WriteRune(r - 'A' + 'a')
-		default:
-			b.WriteRune(r)
 		}
+		b.WriteByte(path[i])
 	}
-	return b.String()
+	return strings.ToLower(b.String())
 }
 
 // VariableName is DOGEAR_WEBHOOK_SERVICE_PORT for webhook.servicePort.

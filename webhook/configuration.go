@@ -53,12 +53,31 @@ func Configuration(rules []Rule, options ConfigOptions) (*admissionregistrationv
 		ObjectMeta: options.metadata(),
 	}
 	for _, rule := range merged {
-		configuration.Webhooks = append(configuration.Webhooks, options.webhook(rule))
+		configuration.Webhooks = append(configuration.Webhooks, options.webhooks(rule)...)
 	}
 	slices.SortFunc(configuration.Webhooks, func(a, b admissionregistrationv1.MutatingWebhook) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
 	return configuration, nil
+}
+
+// subresourcesPrefix begins the name of a webhook for subresources alone.
+const subresourcesPrefix = "sub."
+
+// webhooks are those for a rule. A write of a subresource is only guarded, never
+// stamped or defaulted, and is as a rule one by which the cluster lives: of a
+// kubelet, or of the controller that empties a namespace. So it passes while no
+// webhook answers, whatever becomes of others.
+func (o ConfigOptions) webhooks(rule Rule) []admissionregistrationv1.MutatingWebhook {
+	if len(rule.Subresources) == 0 || o.FailurePolicy == admissionregistrationv1.Ignore {
+		return []admissionregistrationv1.MutatingWebhook{o.webhook(rule)}
+	}
+	sub := o.webhook(rule)
+	sub.Name = subresourcesPrefix + sub.Name
+	sub.FailurePolicy = new(admissionregistrationv1.Ignore)
+	sub.Rules[0].Resources = sub.Rules[0].Resources[1:]
+	rule.Subresources = nil
+	return []admissionregistrationv1.MutatingWebhook{o.webhook(rule), sub}
 }
 
 func (o ConfigOptions) webhook(rule Rule) admissionregistrationv1.MutatingWebhook {
@@ -139,7 +158,7 @@ func (o ConfigOptions) webhookName(resource schema.GroupVersionResource) string 
 		group = "core"
 	}
 	name := strings.Join([]string{resource.Resource, resource.Version, group, o.Domain}, ".")
-	if len(name) <= maxName {
+	if len(name) <= maxName-len(subresourcesPrefix) {
 		return name
 	}
 	digest := sha256.Sum256([]byte(name))

@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -303,5 +304,31 @@ func TestConfigurationByURL(t *testing.T) {
 	}
 	if *webhook.FailurePolicy != admissionregistrationv1.Fail || *webhook.TimeoutSeconds != 5 {
 		t.Errorf("policy %s, timeout %d", *webhook.FailurePolicy, *webhook.TimeoutSeconds)
+	}
+}
+
+// Writes of subresources pass whatever becomes of others: kubelets report by
+// them, and namespaces are emptied by them.
+func TestConfigurationNeverRefusesSubresources(t *testing.T) {
+	t.Parallel()
+	options := configOptions(t)
+	options.FailurePolicy = admissionregistrationv1.Fail
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	c := mustConfigure(t, options, Rule{Resource: namespaces}, Rule{Resource: certificates, Namespaced: true})
+	have := map[string]admissionregistrationv1.FailurePolicyType{}
+	for _, w := range c.Webhooks {
+		for _, resource := range w.Rules[0].Resources {
+			have[resource] = *w.FailurePolicy
+		}
+	}
+	want := map[string]admissionregistrationv1.FailurePolicyType{
+		"namespaces": admissionregistrationv1.Fail, "certificates": admissionregistrationv1.Fail,
+		"namespaces/finalize": admissionregistrationv1.Ignore, "namespaces/status": admissionregistrationv1.Ignore,
+	}
+	if !maps.Equal(have, want) || len(c.Webhooks) != 3 {
+		t.Errorf("%d webhooks, policies %v, want %v", len(c.Webhooks), have, want)
+	}
+	if names := []string{c.Webhooks[0].Name, c.Webhooks[1].Name, c.Webhooks[2].Name}; len(slices.Compact(slices.Sorted(slices.Values(names)))) != 3 {
+		t.Errorf("names %v", names)
 	}
 }

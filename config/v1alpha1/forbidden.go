@@ -17,6 +17,8 @@ func Forbidden(resource schema.GroupResource) string {
 		return "Dogear writes events, which would be handled in turn"
 	case "authentication.k8s.io", "authorization.k8s.io":
 		return "reviews are questions to the API server: they are not stored, so there is no object to handle"
+	case "rbac.authorization.k8s.io":
+		return "to change a role or a binding, be it by an annotation, takes all rights that it gives: no state could be kept there"
 	case "admissionregistration.k8s.io":
 		return "the API server calls no webhook for the configuration of admission, and Dogear keeps its own there"
 	case "":

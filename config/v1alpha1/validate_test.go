@@ -199,6 +199,7 @@ func TestResourcesThatNoSetMayName(t *testing.T) {
 		"localsubjectaccessreviews.authorization.k8s.io", "selfsubjectrulesreviews.authorization.k8s.io",
 		"imagereviews.imagepolicy.k8s.io", "mutatingwebhookconfigurations.admissionregistration.k8s.io",
 		"validatingwebhookconfigurations.admissionregistration.k8s.io",
+		"clusterroles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
 	} {
 		if v1alpha1.Forbidden(schema.ParseGroupResource(resource)) == "" {
 			t.Errorf("%s is not refused", resource)

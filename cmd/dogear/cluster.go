@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller"
+	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/webhook"
 )
 
@@ -55,21 +55,17 @@ func (c *cluster) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// connect returns a client without a cache, which knows Dogear's kinds.
-func (c *cluster) connect() (*rest.Config, client.Client, error) {
+// connect makes a connection whose client knows Dogear's kinds.
+func (c *cluster) connect() (*installation.Connection, error) {
 	config, err := c.config()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	scheme := controller.DefaultScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	made, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, nil, fmt.Errorf("set up the client: %w", err)
-	}
-	return config, made, nil
+	return installation.Connect(config, scheme)
 }
 
 func (c *cluster) loader() clientcmd.ClientConfig {

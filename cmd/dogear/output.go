@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 // wantOutput checks --output.
@@ -40,4 +42,27 @@ func encodeJSON(out io.Writer, value any) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
+}
+
+// printObjects prints objects so that kubectl can apply them.
+func printObjects(out io.Writer, output string, objects []runtime.Object) error {
+	var text strings.Builder
+	if output == "json" {
+		if len(objects) == 1 {
+			return encodeJSON(out, objects[0])
+		}
+		return encodeJSON(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+	}
+	for i, o := range objects {
+		document, err := yaml.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("print the objects: %w", err)
+		}
+		if i > 0 {
+			text.WriteString("---\n")
+		}
+		text.Write(document)
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
 }

@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"sigs.k8s.io/yaml"
 
 	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/controller/sets"
@@ -117,60 +113,6 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 	return printObjects(cmd.OutOrStdout(), o.output, roles)
 }
 
-// statuses tells of each resource whether it has a status subresource.
-func statuses(cmd *cobra.Command, target *cluster, o rbacOptions, names []schema.GroupResource) ([]bool, error) {
-	status := make([]bool, len(names))
-	if o.status != "auto" {
-		for i, name := range names {
-			if status[i] = o.status == "true"; name.Resource != strings.ToLower(name.Resource) {
-				return nil, wrongUsage("%q is no name of a resource, but of a kind: want it as in certificates.cert-manager.io", name.Resource)
-			}
-		}
-		return status, nil
-	}
-	catalog, err := readCatalog(cmd.Context(), target)
-	if err != nil {
-		return nil, fmt.Errorf("%w; without a cluster, set --status", err)
-	}
-	for i, name := range names {
-		served := catalog.Find(name)
-		silent := catalog.Silent[name.Group]
-		switch like := catalog.Like(name); {
-		case served != nil && o.namespace != "" && !served.Namespaced:
-			return nil, wrongUsage("objects of %s are in no namespace: leave out --namespace-role", name)
-		case served != nil:
-			status[i] = served.Status
-			if !served.Writable() {
-				warn(cmd, "%s cannot be listed and patched, so its objects cannot be handled", name)
-			}
-		case len(like) > 0:
-			return nil, wrongUsage("the API server does not serve %s: did you mean %s?", name, join(like))
-		case name.Resource != strings.ToLower(name.Resource):
-			return nil, wrongUsage("the API server serves no kind %s: want the name of a resource as in certificates.cert-manager.io", name)
-		default:
-			status[i] = true
-			why := "does not serve " + name.String()
-			if silent != "" {
-				why = "cannot tell whether it serves " + name.String()
-			}
-			warn(cmd, "the API server %s (now): the role has rights for its status, too; see --status", why)
-		}
-	}
-	return status, nil
-}
-
-func join(like []*installation.Served) string {
-	var names []string
-	for _, s := range like {
-		names = append(names, s.String())
-	}
-	return strings.Join(names, " or ")
-}
-
-func warn(cmd *cobra.Command, format string, args ...any) {
-	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "dogear: warning: "+format+"\n", args...)
-}
-
 // serviceAccount is that of the controller, to which Roles are bound.
 func serviceAccount(ctx context.Context, target *cluster, o rbacOptions) (account types.NamespacedName, err error) {
 	switch namespace, name, ok := strings.Cut(o.account, "/"); {
@@ -182,11 +124,11 @@ func serviceAccount(ctx context.Context, target *cluster, o rbacOptions) (accoun
 	default:
 		return types.NamespacedName{Namespace: namespace, Name: name}, nil
 	}
-	_, reader, err := target.connect()
+	connection, err := target.connect()
 	if err != nil {
 		return account, fmt.Errorf("%w; without a cluster, set --service-account", err)
 	}
-	found, err := installation.Find(ctx, reader, target.namespace)
+	found, err := installation.Find(ctx, connection.Client, target.namespace)
 	if err == nil && found.ServiceAccount() == "" {
 		err = fmt.Errorf("there is no controller in namespace %q", found.Namespace)
 	}
@@ -194,57 +136,4 @@ func serviceAccount(ctx context.Context, target *cluster, o rbacOptions) (accoun
 		return account, fmt.Errorf("find the controller's ServiceAccount, or set --service-account: %w", err)
 	}
 	return types.NamespacedName{Namespace: found.Namespace, Name: found.ServiceAccount()}, nil
-}
-
-func readCatalog(ctx context.Context, target *cluster) (*installation.Catalog, error) {
-	config, err := target.config()
-	if err != nil {
-		return nil, err
-	}
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("set up discovery: %w", err)
-	}
-	return installation.ReadCatalog(ctx, client)
-}
-
-// completeTimeout is how long somebody who presses Tab waits for a cluster.
-const completeTimeout = 3 * time.Second
-
-func completeResources(ctx context.Context, target *cluster, args []string) (names []string) {
-	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
-	defer cancel()
-	catalog, err := readCatalog(ctx, target)
-	if err != nil {
-		return nil
-	}
-	for i := range catalog.All {
-		if name := catalog.All[i].String(); catalog.All[i].Writable() && !slices.Contains(args, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// printObjects prints objects so that kubectl can apply them.
-func printObjects(out io.Writer, output string, objects []runtime.Object) error {
-	var text strings.Builder
-	if output == "json" {
-		if len(objects) == 1 {
-			return encodeJSON(out, objects[0])
-		}
-		return encodeJSON(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
-	}
-	for i, o := range objects {
-		document, err := yaml.Marshal(o)
-		if err != nil {
-			return fmt.Errorf("print the roles: %w", err)
-		}
-		if i > 0 {
-			text.WriteString("---\n")
-		}
-		text.Write(document)
-	}
-	_, err := io.WriteString(out, text.String())
-	return err
 }

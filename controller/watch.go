@@ -33,6 +33,9 @@ func (op *Operator) control(ctx context.Context) error {
 	if err := op.readFence(ctx); err != nil {
 		return ignoreEnd(ctx, err)
 	}
+	if err := op.alone(ctx); err != nil {
+		return ignoreEnd(ctx, err)
+	}
 	first, err := op.firstDeclared(ctx)
 	if err != nil {
 		return ignoreEnd(ctx, err)

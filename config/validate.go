@@ -140,6 +140,8 @@ func (s Settings) checkTenancy(c *checker) {
 	for _, text := range s.NamespacedResources {
 		if _, err := parsePattern(text); err != nil {
 			c.bad("namespacedResources", "%s", err)
+		} else if small := strings.ToLower(text); text != small {
+			c.bad("namespacedResources", "%q: names of resources and groups have no capitals: want %q", text, small)
 		}
 	}
 	for _, prefix := range s.URLPrefixes {

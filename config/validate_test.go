@@ -42,6 +42,7 @@ func TestValidateNamesTheSetting(t *testing.T) {
 		`namespacedResources: "*": resources of the core`:     func(s *config.Settings) { s.NamespacedResources = []string{"*"} },
 		`namespacedResources: "a*.b": * stands for a whole`:   func(s *config.Settings) { s.NamespacedResources = []string{"a*.b"} },
 		`namespacedResources: "a/b/c": want a resource`:       func(s *config.Settings) { s.NamespacedResources = []string{"a/b/c"} },
+		`namespacedResources: "A.b": names of resources and`:  func(s *config.Settings) { s.NamespacedResources = []string{"A.b"} },
 		`namespacedResources: "": want a resource such as`:    func(s *config.Settings) { s.NamespacedResources = []string{""} },
 		`urlPrefixes: "http://a": want https://host`:          func(s *config.Settings) { s.URLPrefixes = []string{"http://a"} },
 		`urlPrefixes: "https://": want https://host`:          func(s *config.Settings) { s.URLPrefixes = []string{"https://"} },

@@ -20,12 +20,17 @@
 {{ .Values.namespaced.namespaces | default (list .Release.Namespace) | toYaml }}
 {{- end }}
 
+{{/* The number of Pods of the controller. default would take 0 for none. */}}
+{{- define "dogear.controllerReplicas" -}}
+{{ kindIs "invalid" .Values.controller.replicas | ternary 1 .Values.controller.replicas | int }}
+{{- end }}
+
 {{/* The number of Pods of the webhook that there are at least. */}}
 {{- define "dogear.webhookReplicas" -}}
 {{- if .Values.webhook.autoscaling.enabled }}
 {{- .Values.webhook.autoscaling.minReplicas | default 1 | int }}
 {{- else }}
-{{- .Values.webhook.replicas | default 0 | int }}
+{{- kindIs "invalid" .Values.webhook.replicas | ternary 2 .Values.webhook.replicas | int }}
 {{- end }}
 {{- end }}
 

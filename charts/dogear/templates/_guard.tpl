@@ -8,7 +8,9 @@ are told at once, each with its name and what to do.
   (include "dogear.guard.rights" . | fromJsonArray)
   (include "dogear.guard.certificate" . | fromJsonArray)
   (include "dogear.guard.pods" . | fromJsonArray)
+  (include "dogear.guard.durations" . | fromJsonArray)
   (include "dogear.guard.settings" . | fromJsonArray)
+  (include "dogear.guard.networks" . | fromJsonArray)
   (include "dogear.guard.others" . | fromJsonArray) }}
 {{- with $problems }}
 {{- fail (printf "these values cannot be:\n- %s" (join "\n- " .)) }}
@@ -32,12 +34,31 @@ are told at once, each with its name and what to do.
 {{- else if $v.namespaced.namespaces }}
 {{- $p = append $p "namespaced.namespaces: it counts in a namespaced installation only: set namespaced.enabled to true, or take it away" }}
 {{- end }}
+{{- if not (include "dogear.webhook" .) }}
+{{- $why := empty $v.namespaced.enabled | ternary "webhook.enabled is false" "a namespaced installation has no webhook" }}
+{{- if eq ($v.webhook.failurePolicy | default "Ignore") "Fail" }}
+{{- $p = append $p (printf "webhook.failurePolicy: %s, so nothing is refused: take Fail away" $why) }}
+{{- end }}
+{{- if $v.webhook.autoscaling.enabled }}
+{{- $p = append $p (printf "webhook.autoscaling.enabled: %s, so there is nothing to scale: set this to false" $why) }}
+{{- end }}
+{{- if ne (include "dogear.certificate" .) "builtin" }}
+{{- $p = append $p (printf "webhook.certificate.mode: %s, so it needs no certificate: take the mode away" $why) }}
+{{- end }}
+{{- end }}
 {{- toJson $p }}
 {{- end }}
 
 {{- define "dogear.guard.rights" -}}
 {{- $v := .Values }}
 {{- $p := list }}
+{{- if not $v.rbac.create }}
+{{- range $name := list "resources" "endpointServices" "endpointSecrets" "allEndpointSecrets" }}
+{{- if index $v.rbac $name }}
+{{- $p = append $p (printf "rbac.%s: rbac.create is false, so no role is made of it: set that to true, or take this away" $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- $allowed := include "dogear.namespaces" . | fromYamlArray }}
 {{- range $list := list "endpointServices" "endpointSecrets" }}
 {{- $seen := list }}
@@ -117,41 +138,37 @@ are told at once, each with its name and what to do.
 {{- $p = append $p "webhook.autoscaling: nothing to scale by: set targetCPUUtilizationPercentage or metrics" }}
 {{- end }}
 {{- end }}
+{{- /* Ports of one Pod. Two Pods share none: of the components, the webhook alone may be on the nodes' network. */}}
+{{- $common := list (list "metrics.port" ($v.metrics.port | default 8080)) (list "healthPort" ($v.healthPort | default 8081)) }}
+{{- $pods := list $common }}
+{{- if $v.callback.enabled }}
+{{- $pods = append $pods (append $common (list "callback.port" ($v.callback.port | default 9444))) }}
+{{- end }}
+{{- if include "dogear.webhook" . }}
+{{- $pods = append $pods (append $common (list "webhook.port" ($v.webhook.port | default 9443))) }}
+{{- end }}
+{{- range $pods }}
 {{- $ports := dict }}
-{{- $taken := list
-  (list "metrics.port" ($v.metrics.port | default 8080)) (list "healthPort" ($v.healthPort | default 8081))
-  (list "webhook.port" ($v.webhook.port | default 9443)) (list "callback.port" ($v.callback.port | default 9444)) }}
-{{- range $taken }}
+{{- range . }}
 {{- $port := index . 1 | int | toString }}
 {{- if hasKey $ports $port }}
 {{- $p = append $p (printf "%s: %s is %s, too: give each a port of its own" (index . 0) $port (get $ports $port)) }}
 {{- end }}
 {{- $_ := set $ports $port (index . 0) }}
 {{- end }}
-{{- toJson $p }}
 {{- end }}
-
-{{- define "dogear.guard.settings" -}}
-{{- $s := .Values.settings }}
-{{- $p := list }}
-{{- $lease := include "dogear.seconds" ($s.leaseDuration | default "15s") | int64 }}
-{{- $renew := include "dogear.seconds" ($s.renewDeadline | default "10s") | int64 }}
-{{- $retry := include "dogear.seconds" ($s.retryPeriod | default "2s") | int64 }}
-{{- if le $lease $renew }}
-{{- $p = append $p (printf "settings.leaseDuration: %ds is not more than settings.renewDeadline, which is %ds" $lease $renew) }}
+{{- range $component := list "controller" "webhook" }}
+{{- $strategy := (index $v $component).strategy | default dict }}
+{{- if and (eq ($strategy.type | default "RollingUpdate") "Recreate") $strategy.rollingUpdate }}
+{{- $p = append $p (printf "%s.strategy.rollingUpdate: the type is Recreate: take one of them away" $component) }}
 {{- end }}
-{{- if le (mul $renew 10) (mul $retry 12) }}
-{{- $p = append $p (printf "settings.renewDeadline: %ds is not more than 1.2 times settings.retryPeriod, which is %ds" $renew $retry) }}
-{{- end }}
-{{- if gt ($s.budget.payload | default 16384 | int) ($s.budget.marker | default 65536 | int) }}
-{{- $p = append $p (printf "settings.budget.payload: %d bytes are more than settings.budget.marker, which is %d" ($s.budget.payload | default 16384 | int) ($s.budget.marker | default 65536 | int)) }}
-{{- end }}
-{{- range $most := list (list "settings.gracePeriod" $s.gracePeriod 3600) (list "webhook.timeout" .Values.webhook.timeout 30) (list "webhook.lameDuck" .Values.webhook.lameDuck 60) }}
-{{- if gt (include "dogear.seconds" (index $most 1) | int) (index $most 2) }}
-{{- $p = append $p (printf "%s: %s is too long: at most %ds" (index $most 0) (index $most 1) (index $most 2)) }}
+{{- $rolling := $strategy.rollingUpdate | default dict }}
+{{- $no := list "0" "0%" }}
+{{- if and (has ($rolling.maxSurge | toString) $no) (has ($rolling.maxUnavailable | toString) $no) }}
+{{- $p = append $p (printf "%s.strategy.rollingUpdate: with maxSurge and maxUnavailable 0 no Pod can be replaced: set one of them to 1 or more" $component) }}
 {{- end }}
 {{- end }}
-{{- toJson $p }}
+{{- toJson (uniq $p) }}
 {{- end }}
 
 {{- define "dogear.guard.others" -}}
@@ -159,6 +176,13 @@ are told at once, each with its name and what to do.
 {{- $p := list }}
 {{- if and $v.uninstall.keepState $v.uninstall.removeMarkers }}
 {{- $p = append $p "uninstall.removeMarkers: uninstall.keepState leaves all state on objects: set one of them to false" }}
+{{- end }}
+{{- if not $v.uninstall.enabled }}
+{{- range $name, $flag := dict "keepState" "--keep-state" "removeMarkers" "--remove-markers" }}
+{{- if index $v.uninstall $name }}
+{{- $p = append $p (printf "uninstall.%s: uninstall.enabled is false, so there is no Job to do it: set that to true, or take this away and run `dogear uninstall %s`" $name $flag) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- if and (not $v.callback.enabled) (or $v.callback.url $v.callback.certificate.secretName) }}
 {{- $p = append $p "callback.enabled: it is false, though callback.url or callback.certificate.secretName is set: set it to true, or take them away" }}

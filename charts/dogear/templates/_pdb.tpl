@@ -32,6 +32,16 @@ spec:
 {{- if ne (. | toString) "" }}{{ if not (kindIs "invalid" .) }}true{{ end }}{{ end }}
 {{- end }}
 
+{{/* The Pods that a number or a percentage of a count comes to: rounded up, as Kubernetes does. */}}
+{{- define "dogear.shareOf" -}}
+{{- $share := index . 0 | toString }}
+{{- if hasSuffix "%" $share }}
+{{- div (add (mul (trimSuffix "%" $share | int) (index . 1)) 99) 100 }}
+{{- else }}
+{{- index . 0 | int }}
+{{- end }}
+{{- end }}
+
 {{/* A number, or a percentage such as 50%. */}}
 {{- define "dogear.share" -}}
 {{- if kindIs "string" . }}{{ . | quote }}{{ else }}{{ . | int }}{{ end }}

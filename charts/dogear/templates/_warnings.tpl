@@ -4,12 +4,19 @@
 {{- $w := list }}
 {{- $webhook := include "dogear.webhook" . }}
 {{- $replicas := include "dogear.webhookReplicas" . | int }}
-{{- if and $webhook (eq ($v.webhook.failurePolicy | default "Ignore") "Fail") (lt $replicas 2) }}
-{{- $w = append $w (printf "webhook.failurePolicy is Fail with %d replica: while its Pod is replaced, users can write no object that sets select. Set webhook.replicas to 2 or more." $replicas) }}
-{{- else if and $webhook (lt $replicas 2) }}
-{{- $w = append $w (printf "webhook.replicas is %d: while its Pod is replaced, defaults are not filled in." $replicas) }}
+{{- $controllers := include "dogear.controllerReplicas" . | int }}
+{{- $fail := eq ($v.webhook.failurePolicy | default "Ignore") "Fail" }}
+{{- $count := empty $v.webhook.autoscaling.enabled | ternary "webhook.replicas" "webhook.autoscaling.minReplicas" }}
+{{- if and $webhook (eq $replicas 0) $fail }}
+{{- $w = append $w "webhook.failurePolicy is Fail and webhook.replicas is 0: all writes of objects that sets select are refused until there is a Pod. Set webhook.replicas to 2 or more." }}
+{{- else if and $webhook (eq $replicas 0) }}
+{{- $w = append $w "webhook.replicas is 0: there is no Pod, so defaults are not filled in, users can change Dogear's annotations, and API servers ask in vain. To have no webhook, set webhook.enabled to false." }}
+{{- else if and $webhook $fail (eq $replicas 1) }}
+{{- $w = append $w (printf "webhook.failurePolicy is Fail with 1 replica: while its Pod is replaced, users can write no object that sets select. Set %s to 2 or more." $count) }}
+{{- else if and $webhook (eq $replicas 1) }}
+{{- $w = append $w (printf "%s is 1: while its Pod is replaced, defaults are not filled in." $count) }}
 {{- end }}
-{{- if and $webhook (eq ($v.webhook.failurePolicy | default "Ignore") "Fail") $v.webhook.hostNetwork }}
+{{- if and $webhook $fail $v.webhook.hostNetwork }}
 {{- $w = append $w "webhook.failurePolicy is Fail on the nodes' network: a Pod stops before its successor starts, so the others must be able to take all requests." }}
 {{- end }}
 {{- if and (not $webhook) (not $v.namespaced.enabled) }}
@@ -19,16 +26,22 @@
 {{- $w = append $w "namespaced.enabled: there is no webhook, so defaults are not filled in, and ClusterHandlerSets are not looked at." }}
 {{- end }}
 {{- range $component := list "controller" "webhook" }}
-{{- $values := index $v $component }}
-{{- $count := eq $component "webhook" | ternary $replicas ($values.replicas | default 0 | int) }}
-{{- if and $values.podDisruptionBudget.enabled (gt $count 1) (regexMatch "^[0-9]+$" ($values.podDisruptionBudget.minAvailable | toString)) (ge ($values.podDisruptionBudget.minAvailable | int) $count) }}
-{{- $w = append $w (printf "%s.podDisruptionBudget.minAvailable is %v of %d replicas: no node with one of them can be drained." $component $values.podDisruptionBudget.minAvailable $count) }}
+{{- $budget := (index $v $component).podDisruptionBudget }}
+{{- $count := eq $component "webhook" | ternary $replicas $controllers }}
+{{- if and $budget.enabled (gt $count 1) (or $webhook (eq $component "controller")) }}
+{{- if and (include "dogear.given" $budget.minAvailable) (ge (include "dogear.shareOf" (list $budget.minAvailable $count) | int) $count) }}
+{{- $w = append $w (printf "%s.podDisruptionBudget.minAvailable is %v of %d replicas: no node with one of them can be drained." $component $budget.minAvailable $count) }}
+{{- else if and (include "dogear.given" $budget.maxUnavailable) (eq (include "dogear.shareOf" (list $budget.maxUnavailable $count) | int) 0) }}
+{{- $w = append $w (printf "%s.podDisruptionBudget.maxUnavailable is %v: no node with one of its Pods can be drained." $component $budget.maxUnavailable) }}
 {{- end }}
 {{- end }}
-{{- if eq ($v.controller.replicas | default 0 | int) 0 }}
+{{- end }}
+{{- if eq $controllers 0 }}
 {{- $w = append $w "controller.replicas is 0: nothing is handled, and objects with Dogear's finalizer cannot be deleted." }}
 {{- end }}
-{{- if $v.rbac.allEndpointSecrets }}
+{{- if and $v.rbac.allEndpointSecrets $v.namespaced.enabled }}
+{{- $w = append $w (printf "rbac.allEndpointSecrets: the controller may read every Secret in %s. rbac.endpointSecrets names those that it needs." (include "dogear.namespaces" . | fromYamlArray | join ", ")) }}
+{{- else if $v.rbac.allEndpointSecrets }}
 {{- $w = append $w "rbac.allEndpointSecrets: the controller may read every Secret of the cluster. rbac.endpointSecrets names those that it needs." }}
 {{- end }}
 {{- if $v.settings.allowSecrets }}

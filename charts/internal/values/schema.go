@@ -14,9 +14,13 @@ type shape map[string]any
 var shapes = map[string]shape{
 	"map":      {"type": "object"},
 	"texts":    {"type": "object", "additionalProperties": shape{"type": []any{"string", "number", "boolean", "null"}}},
-	"duration": {"type": "string", "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"},
+	"duration": {"type": "string", "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "minLength": 1},
 	"port":     {"type": "integer", "minimum": 1, "maximum": 65535},
 	"share":    {"type": []any{"string", "integer"}, "pattern": "^([0-9]+%)?$", "minimum": 0},
+	"strategy": {"properties": shape{
+		"type":          shape{"type": "string", "enum": []any{"RollingUpdate", "Recreate"}},
+		"rollingUpdate": shape{"properties": shape{"maxSurge": "share", "maxUnavailable": "share"}},
+	}},
 	"named": {"required": []any{"namespace"}, "properties": shape{
 		"namespace": shape{"type": "string", "minLength": 1},
 		"names":     shape{"items": shape{"type": "string", "minLength": 1}},

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,26 @@ func TestExamplesForArtifactHubAreValid(t *testing.T) {
 	}
 	if len(kinds) > 0 {
 		t.Errorf("there is none of %v", slices.Sorted(maps.Keys(kinds)))
+	}
+}
+
+// READMEs of charts are read elsewhere, too: by helm show readme, on Artifact Hub.
+func TestLinksOfReadmesLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"dogear", "dogear-crds"} {
+		text := read(t, "charts", name, "README.md")
+		links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1)
+		for _, link := range links {
+			path, ours := strings.CutPrefix(link[1], "https://github.com/dogear-dev/dogear/blob/main/")
+			if !ours {
+				t.Errorf("%s: %s: want an absolute URL", name, link[1])
+			} else if path, _, _ = strings.Cut(path, "#"); read(t, path) == "" {
+				t.Errorf("%s: nothing is at %s", name, path)
+			}
+		}
+		if len(links) == 0 {
+			t.Errorf("%s: there are none", name)
+		}
 	}
 }
 

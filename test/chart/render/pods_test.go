@@ -253,6 +253,19 @@ func TestReplicasAreLeftToTheAutoscaler(t *testing.T) {
 	}
 }
 
+func TestReplicasWithoutAValueAreTheDefaults(t *testing.T) {
+	t.Parallel()
+	for _, component := range []string{"controller", "webhook"} {
+		want := *deployment(t, component).Spec.Replicas
+		if got := *deployment(t, component, "--set", component+".replicas=null").Spec.Replicas; got != want {
+			t.Errorf("%s: %d: want %d", component, got, want)
+		}
+		if got := *deployment(t, component, "--set", component+".replicas=0").Spec.Replicas; got != 0 {
+			t.Errorf("%s: %d: want none", component, got)
+		}
+	}
+}
+
 func TestDisruptionBudgets(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

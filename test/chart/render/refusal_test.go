@@ -24,6 +24,10 @@ var refusals = []struct{ name, set, want string }{
 	{"every resource", "rbac.resources[0].group=,rbac.resources[0].resource=*", "at '/rbac/resources/0/resource': '*' does not match pattern"},
 	{"every group", "rbac.resources[0].group=*,rbac.resources[0].resource=services", "at '/rbac/resources/0/group': '*' does not match pattern"},
 	{"an alert that is none", "metrics.prometheusRule.disabled={DogearUp}", "at '/metrics/prometheusRule/disabled/0': value must be one of"},
+	{"a strategy that is none", "webhook.strategy.type=Foo", "at '/webhook/strategy/type': value must be one of 'RollingUpdate', 'Recreate'"},
+	{"the controller's, too", "controller.strategy.type=Foo", "at '/controller/strategy/type': value must be one of 'RollingUpdate', 'Recreate'"},
+	{"an empty duration", "settings.gracePeriod=", "at '/settings/gracePeriod': minLength: got 0, want 1"},
+	{"parts of seconds", "webhook.timeout=1.5s", "at '/webhook/timeout': '1.5s' does not match pattern"},
 	{"a URL without TLS", "webhook.url=http://example.com", "at '/webhook/url': 'http://example.com' does not match pattern"},
 
 	{"a webhook in namespaces", "namespaced.enabled=true,webhook.enabled=true", "webhook.enabled: a namespaced installation has no webhook, whose configuration is for the whole cluster: leave it at auto, or set namespaced.enabled to false"},
@@ -40,12 +44,41 @@ var refusals = []struct{ name, set, want string }{
 	{"a renewal before the beginning", "webhook.certificate.mode=cert-manager,webhook.certificate.duration=24h", "webhook.certificate.renewBefore: 720h is not less than webhook.certificate.duration, which is 24h"},
 	{"fewer Pods at most than at least", "webhook.autoscaling.enabled=true,webhook.autoscaling.maxReplicas=1", "webhook.autoscaling.minReplicas: 2 is more than maxReplicas, which is 1"},
 	{"nothing to scale by", "webhook.autoscaling.enabled=true,webhook.autoscaling.targetCPUUtilizationPercentage=null", "webhook.autoscaling: nothing to scale by"},
+	{"a strategy of both kinds", "webhook.strategy.type=Recreate,webhook.strategy.rollingUpdate.maxSurge=1", "webhook.strategy.rollingUpdate: the type is Recreate"},
+	{"a strategy that stands still", "controller.strategy.rollingUpdate.maxSurge=0,controller.strategy.rollingUpdate.maxUnavailable=0%", "controller.strategy.rollingUpdate: with maxSurge and maxUnavailable 0 no Pod can be replaced"},
+	{"the controller's port twice", "callback.enabled=true,callback.port=8081", "callback.port: 8081 is healthPort, too"},
+	{"a port of both Pods twice", "metrics.port=8081", "healthPort: 8081 is metrics.port, too"},
 	{"a port twice", "webhook.port=8080", "webhook.port: 8080 is metrics.port, too"},
 	{"a short lease", "settings.leaseDuration=10s", "settings.leaseDuration: 10s is not more than settings.renewDeadline, which is 10s"},
 	{"a short deadline", "settings.retryPeriod=10s", "settings.renewDeadline: 10s is not more than 1.2 times settings.retryPeriod, which is 10s"},
 	{"a payload without room", "settings.budget.payload=70000", "settings.budget.payload: 70000 bytes are more than settings.budget.marker, which is 65536"},
-	{"patience without end", "webhook.timeout=1m", "webhook.timeout: 1m is too long: at most 30s"},
-	{"a duck that walks on", "webhook.lameDuck=1h", "webhook.lameDuck: 1h is too long: at most 60s"},
+	{"patience without end", "webhook.timeout=1m", "webhook.timeout: 1m: want 1s to 30s"},
+	{"no patience", "webhook.timeout=0s", "webhook.timeout: 0s: want 1s to 30s"},
+	{"tries without a pause", "settings.retryPeriod=0s", "settings.retryPeriod: 0s: want 1s to 60s"},
+	{"a lease without end", "settings.leaseDuration=2h", "settings.leaseDuration: 2h: want 1s to 3600s"},
+	{"grace without end", "settings.gracePeriod=2h", "settings.gracePeriod: 2h: want 0s to 3600s"},
+	{"no time to uninstall", "uninstall.timeout=0s", "uninstall.timeout: 0s: want at least 1s"},
+	{"no time to check", "tests.timeout=0s", "tests.timeout: 0s: want at least 1s"},
+	{"a short certificate", "webhook.certificate.mode=cert-manager,webhook.certificate.duration=30m,webhook.certificate.renewBefore=5m", "webhook.certificate.duration: 30m: want at least 3600s"},
+	{"a network that is none", "settings.allowedNetworks={nonsense}", `settings.allowedNetworks: "nonsense": want a network such as 10.1.0.0/16, or an address`},
+	{"a network with too much", "settings.deniedNetworks={10.0.0.1/8}", `settings.deniedNetworks: "10.0.0.1/8": there are bits behind the prefix`},
+	{"an address for a network", "networkPolicy.apiServer.cidrs={10.0.0.1}", `networkPolicy.apiServer.cidrs: "10.0.0.1": want a network such as 10.0.0.0/16; a single address is 10.0.0.1/32`},
+	{"a URL of no host", "settings.urlPrefixes={https://}", `settings.urlPrefixes: "https://": want https://host, or https://host:port/path`},
+	{"a URL that climbs", "settings.urlPrefixes={https://a/../b}", `settings.urlPrefixes: "https://a/../b": a segment of its path is a dot or two`},
+	{"a star within a key", "settings.ignoreAnnotations={a*b}", `settings.ignoreAnnotations: "a*b": want a whole key, or a prefix that ends in *`},
+	{"a resource in capitals", "settings.namespacedResources={Certificates}", `settings.namespacedResources: "Certificates": names of resources and groups have no capitals: want "certificates"`},
+	{"all of the core group", "settings.namespacedResources={*}", `settings.namespacedResources: "*": resources of the core group must be named one by one`},
+	{"a part of a resource", "settings.namespacedResources={a*.b}", `settings.namespacedResources: "a*.b": want a resource such as certificates.cert-manager.io`},
+	{"a refusal by no webhook", "webhook.enabled=false,webhook.failurePolicy=Fail", "webhook.failurePolicy: webhook.enabled is false, so nothing is refused"},
+	{"a refusal in namespaces", "namespaced.enabled=true,webhook.failurePolicy=Fail", "webhook.failurePolicy: a namespaced installation has no webhook"},
+	{"a scale of no webhook", "webhook.enabled=false,webhook.autoscaling.enabled=true", "webhook.autoscaling.enabled: webhook.enabled is false"},
+	{"a certificate of no webhook", "webhook.enabled=false,webhook.certificate.mode=cert-manager", "webhook.certificate.mode: webhook.enabled is false"},
+	{"rights without roles", "rbac.create=false,rbac.resources[0].group=,rbac.resources[0].resource=pods", "rbac.resources: rbac.create is false, so no role is made of it"},
+	{"Secrets without roles", "rbac.create=false,rbac.endpointSecrets[0].namespace=a", "rbac.endpointSecrets: rbac.create is false"},
+	{"all Secrets without roles", "rbac.create=false,rbac.allEndpointSecrets=true", "rbac.allEndpointSecrets: rbac.create is false"},
+	{"state that nobody keeps", "uninstall.enabled=false,uninstall.keepState=true", "uninstall.keepState: uninstall.enabled is false, so there is no Job to do it: set that to true, or take this away and run `dogear uninstall --keep-state`"},
+	{"markers that nobody removes", "uninstall.enabled=false,uninstall.removeMarkers=true", "uninstall.removeMarkers: uninstall.enabled is false"},
+	{"a duck that walks on", "webhook.lameDuck=1h", "webhook.lameDuck: 1h: want 0s to 60s"},
 	{"state that is kept and removed", "uninstall.keepState=true,uninstall.removeMarkers=true", "uninstall.removeMarkers: uninstall.keepState leaves all state on objects"},
 	{"a callback that is off", "callback.url=https://example.com", "callback.enabled: it is false, though callback.url or callback.certificate.secretName is set"},
 	{"a monitor of nothing", "metrics.serviceMonitor.enabled=true,metrics.service.enabled=false", "metrics.serviceMonitor.enabled: it needs the Service"},
@@ -79,6 +112,24 @@ func TestAllContradictionsAreToldAtOnce(t *testing.T) {
 	for _, want := range []string{"these values cannot be:\n- ", "\n- webhook.port: ", "\n- uninstall.removeMarkers: "} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %q", err, want)
+		}
+	}
+}
+
+// What looks like one of those, and is none.
+func TestWhatIsAccepted(t *testing.T) {
+	t.Parallel()
+	for _, set := range []string{
+		"callback.port=8080", "webhook.port=9444", "callback.enabled=true,callback.port=9443", "webhook.enabled=false,webhook.port=8080",
+		"webhook.timeout=30s,webhook.lameDuck=0s,settings.gracePeriod=0s,settings.retryPeriod=1s",
+		"settings.allowedNetworks={10.0.0.0/8,0.0.0.0/0,10.0.0.1,10.0.0.1/32,fd00::/8,::1,2001:db8::1/128,::ffff:10.0.0.1}",
+		"settings.urlPrefixes={https://a,https://a.b:8443/c%20d/,https://[::1]:8443/x}", "settings.ignoreAnnotations={a*,b}",
+		"settings.namespacedResources={*.*,*.a.b,a.b/*,*/c,services,/services,b/c}",
+		"controller.strategy.type=Recreate,webhook.strategy.rollingUpdate.maxSurge=50%",
+	} {
+		objects := rendered(t, "--set", set)
+		if _, err := load(t, settingsFile(t, objects), podsOf(t, objects)[0]); err != nil {
+			t.Errorf("%s: the program does not: %v", set, err)
 		}
 	}
 }

@@ -27,7 +27,7 @@ help: ## Show this list.
 
 build: bin/dogear ## Build bin/dogear.
 
-controlplane: ## Build kube-apiserver, etcd and the like into bin/, once (about 6 minutes on 2 cores).
+controlplane: ## Build kube-apiserver, etcd and the like into bin/, once (with helm about 10 minutes on 2 cores).
 	@sh test/controlplane/build.sh >&2
 
 helm: ## Build helm into bin/, once.

@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,7 +40,8 @@ func allChecks() []Check {
 	return slices.Concat(service.checks(), operator.checks())
 }
 
-// Every check and every alert has its section, and every section is of one.
+// Every check and every alert has its section, and every section is of one, or
+// another page leads there.
 func TestEverySectionOfTroubleshootingIsLinked(t *testing.T) {
 	t.Parallel()
 	there := sections(t, "troubleshooting.md")
@@ -58,6 +60,13 @@ func TestEverySectionOfTroubleshootingIsLinked(t *testing.T) {
 	for _, match := range found {
 		linked[strings.ToLower(match[1])] = true
 	}
+	for _, page := range pages(t) {
+		for _, to := range links(t, page) {
+			if filepath.Base(to.file) == "troubleshooting.md" && page != to.file && there[to.section] {
+				linked[to.section] = true
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(linked)) {
 		if !there[name] {
 			t.Errorf("docs/troubleshooting.md has no section %q, which is linked", name)
@@ -70,31 +79,80 @@ func TestEverySectionOfTroubleshootingIsLinked(t *testing.T) {
 	}
 }
 
-// Links inside of the page lead somewhere, and those to others to pages that are there.
+// pages are those of the documentation, from here.
+func pages(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(found) < 20 {
+		t.Fatalf("%d pages, %v", len(found), err)
+	}
+	return append(found, "../../README.md")
+}
+
+// link is where a page leads to: a file, from here, and a section of it.
+type link struct{ file, section string }
+
+// links are those of a page that lead to files of the repository.
+func links(t *testing.T, page string) (found []link) {
+	t.Helper()
+	text, err := os.ReadFile(page) //nolint:gosec // a file of the repository
+	if err != nil {
+		t.Fatal(err)
+	}
+	prose := regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(string(text), "")
+	for _, match := range regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`).FindAllStringSubmatch(prose, -1) {
+		switch {
+		case strings.Contains(match[1], "://"):
+		case match[1] == "":
+			found = append(found, link{page, match[2]})
+		default:
+			found = append(found, link{filepath.Join(filepath.Dir(page), match[1]), match[2]})
+		}
+	}
+	return found
+}
+
+// Links lead to files that are there, and to sections that they have.
 func TestLinksOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"troubleshooting.md", "check.md"} {
-		text, err := os.ReadFile("../../docs/" + page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`).FindAllStringSubmatch(string(text), -1) {
-			if strings.HasPrefix(match[1], "http") {
+	count := 0
+	for _, page := range pages(t) {
+		for _, to := range links(t, page) {
+			count++
+			if _, err := os.Stat(to.file); err != nil {
+				t.Errorf("%s: %v", page, err)
 				continue
 			}
-			to := match[1]
-			if to == "" {
-				to = page
+			if to.section == "" {
+				continue
 			}
-			content, err := os.ReadFile("../../docs/" + to)
+			content, err := os.ReadFile(to.file)
 			if err != nil {
 				t.Errorf("%s: %v", page, err)
 				continue
 			}
-			titles := regexp.MustCompile(`(?m)^##+ (.*)$`).FindAllStringSubmatch(string(content), -1)
-			if match[2] != "" && !slices.ContainsFunc(titles, func(title []string) bool { return anchor(title[1]) == match[2] }) {
-				t.Errorf("%s: %s has no section %q", page, to, match[2])
+			titles := regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(content), -1)
+			if !slices.ContainsFunc(titles, func(title []string) bool { return anchor(title[1]) == to.section }) {
+				t.Errorf("%s: %s has no section %q", page, to.file, to.section)
 			}
+		}
+	}
+	if count < 100 {
+		t.Errorf("only %d links found", count)
+	}
+}
+
+// Commands can be pasted: nothing is left out of them.
+func TestCommandsOfTheDocumentationAreWhole(t *testing.T) {
+	t.Parallel()
+	leftOut := regexp.MustCompile(`(?m)^ *\$ [^#\n]*( \.\.\.|…).*$`)
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page) //nolint:gosec // a file of the repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range leftOut.FindAllString(string(text), -1) {
+			t.Errorf("%s: something is left out of %s", page, command)
 		}
 	}
 }

@@ -31,9 +31,11 @@ func (s *selector) minimal(d *published.Document, res *resource) *unstructured.U
 			o.SetNamespace(metav1.NamespaceDefault)
 		}
 	}
-	o.SetLabels(s.wanted)
+	if s.match.LabelSelector != nil {
+		o.SetLabels(s.match.LabelSelector.MatchLabels)
+	}
 	annotations := map[string]string{}
-	for _, a := range s.annotations {
+	for _, a := range s.match.Annotations {
 		if a.Value != nil {
 			annotations[a.Key] = *a.Value
 		} else if !a.Absent {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -58,8 +59,14 @@ func TestWhatASchemaHas(t *testing.T) {
 func TestAnObjectOfWhatTheSchemaAsksFor(t *testing.T) {
 	t.Parallel()
 	d := parsed(t)
-	s := &selector{labels: labels.Everything(), places: []string{"a", "default"}, wanted: map[string]string{"l": "v"},
-		annotations: []v1alpha1.AnnotationMatch{{Key: "there"}, {Key: "equal", Value: new("x")}, {Key: "gone", Absent: true}}, within: func(string) bool { return true }}
+	set := &v1alpha1.ClusterHandlerSet{Spec: v1alpha1.HandlerSetSpec{Match: &v1alpha1.Match{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"l": "v"}},
+		Annotations:   []v1alpha1.AnnotationMatch{{Key: "there"}, {Key: "equal", Value: new("x")}, {Key: "gone", Absent: true}},
+	}}}
+	s, err := newSelector(set, map[string]labels.Set{"a": nil, "default": nil}, labels.Everything())
+	if err != nil {
+		t.Fatal(err)
+	}
 	res := &resource{kind: schema.GroupVersionKind{Group: "g.io", Version: "v1", Kind: "Thing"}, namespaced: true}
 	o := s.minimal(d, res)
 	if !s.selects(o) || o.GetNamespace() != "default" || !strings.HasPrefix(o.GetName(), "dogear-check-") || o.GetLabels()["l"] != "v" {

@@ -91,7 +91,7 @@ func (r *round) copies(ctx context.Context, s *selector, res *resource) (found [
 		}
 		n += len(list.Items)
 		return len(found) < tries && n < lookedAt
-	}, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: s.labels}, client.Limit(atOnce))
+	}, client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: s.Labels}, client.Limit(atOnce))
 	return found, err
 }
 

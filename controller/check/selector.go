@@ -11,22 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
-	"github.com/dogear-dev/dogear/controller/sets/expression"
+	"github.com/dogear-dev/dogear/controller/sets"
 	"github.com/dogear-dev/dogear/storage"
 )
 
 // selector tells which objects a set selects, of those that are sent to the
 // webhook.
 type selector struct {
-	namespace   string // of a HandlerSet
-	labels      labels.Selector
-	annotations []v1alpha1.AnnotationMatch
-	conditions  []*expression.Condition
+	*sets.Selection
+	match v1alpha1.Match // as it was declared, to make an object that is selected
 	// within tells whether a namespace is selected, and sent to the webhook.
 	within func(namespace string) bool
-	sent   labels.Selector   // of namespaces whose objects are sent to the webhook
-	wanted map[string]string // labels that make an object match
-	places []string          // namespaces that are selected
+	sent   labels.Selector // of namespaces whose objects are sent to the webhook
+	places []string        // namespaces that are selected
 	// marked is an annotation that only selected objects have, where nothing
 	// else is known of the selection.
 	marked string
@@ -93,35 +90,17 @@ func (r *round) sent(h *hook, res *resource) (labels.Selector, error) {
 }
 
 func newSelector(set v1alpha1.AnySet, namespaces map[string]labels.Set, sent labels.Selector) (*selector, error) {
-	s := &selector{namespace: set.GetNamespace(), labels: labels.Everything(), sent: sent}
-	match := set.Declared().Match
-	if match == nil {
-		match = &v1alpha1.Match{}
+	selection, err := sets.SelectionOf(set)
+	if err != nil {
+		return nil, err
 	}
-	chosen := labels.Everything()
-	var err error
-	if match.LabelSelector != nil {
-		if s.labels, err = metav1.LabelSelectorAsSelector(match.LabelSelector); err != nil {
-			return nil, err
-		}
-		s.wanted = match.LabelSelector.MatchLabels
-	}
-	if match.NamespaceSelector != nil {
-		if chosen, err = metav1.LabelSelectorAsSelector(match.NamespaceSelector); err != nil {
-			return nil, err
-		}
-	}
-	s.annotations = match.Annotations
-	for _, c := range match.Conditions {
-		condition, err := expression.CompileCondition(c.Expression)
-		if err != nil {
-			return nil, fmt.Errorf("condition %s: %w", c.Name, err)
-		}
-		s.conditions = append(s.conditions, condition)
+	s := &selector{Selection: selection, sent: sent}
+	if match := set.Declared().Match; match != nil {
+		s.match = *match
 	}
 	s.within = func(namespace string) bool {
 		have, known := namespaces[namespace]
-		return known && (s.namespace == "" || s.namespace == namespace) && chosen.Matches(have) && sent.Matches(have)
+		return known && selection.Within(namespace, have) && sent.Matches(have)
 	}
 	for name := range namespaces {
 		if s.within(name) {
@@ -144,20 +123,5 @@ func (s *selector) selects(o *unstructured.Unstructured) bool {
 			return false
 		}
 	}
-	if !s.labels.Matches(labels.Set(o.GetLabels())) {
-		return false
-	}
-	for _, a := range s.annotations {
-		value, there := o.GetAnnotations()[a.Key]
-		if there == a.Absent || a.Value != nil && value != *a.Value {
-			return false
-		}
-	}
-	for _, c := range s.conditions {
-		// One that fails on an object does not select it.
-		if holds, err := c.Holds(o); err != nil || !holds {
-			return false
-		}
-	}
-	return true
+	return s.Selects(o)
 }

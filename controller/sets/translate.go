@@ -7,14 +7,12 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller/handler"
-	"github.com/dogear-dev/dogear/controller/sets/expression"
 	"github.com/dogear-dev/dogear/storage"
 )
 
@@ -130,14 +128,14 @@ func (s *Service) placeholders(v *verdict) (out []handler.Registration) {
 	}
 	selector, err := labelsOf(v.set.Declared())
 	if err != nil {
-		selector = "" // the set is refused for it already
+		selector = labels.Everything() // the set is refused for it already
 	}
 	for _, status := range v.set.Observed().Handlers {
 		if slices.Contains(v.removing, status.ID) {
 			continue
 		}
 		id := v1alpha1.HandlerID(v.set, status.ID)
-		spec := handler.Spec{ID: id, Kind: v.resource.kind, Timeout: -1, Labels: selector, Status: handler.StatusTarget{Target: handler.Annotation}}
+		spec := handler.Spec{ID: id, Kind: v.resource.kind, Timeout: -1, Labels: selector.String(), Status: handler.StatusTarget{Target: handler.Annotation}}
 		if namespace := v.set.GetNamespace(); namespace != "" {
 			spec.Namespaces = []string{namespace}
 		}
@@ -164,81 +162,33 @@ func (s *Service) placeholders(v *verdict) (out []handler.Registration) {
 	return out
 }
 
-// match is what of a set selects objects.
+// match is the selection of a set in the engine's words.
 type match struct {
+	*Selection
 	spec        handler.Spec
-	conditions  []*expression.Condition
 	inNamespace func(string) (bool, error)
 }
 
 func (s *Service) match(set v1alpha1.AnySet) (*match, error) {
-	m := &match{}
-	if namespace := set.GetNamespace(); namespace != "" {
-		m.spec.Namespaces = []string{namespace}
-	}
-	declared := set.Declared().Match
-	if declared == nil {
-		return m, nil
-	}
-	var err error
-	if m.spec.Labels, err = labelsOf(set.Declared()); err != nil {
+	selection, err := SelectionOf(set)
+	if err != nil {
 		return nil, err
 	}
-	for _, a := range declared.Annotations {
-		if m.spec.Annotations == nil {
-			m.spec.Annotations = map[string]handler.Match{}
-		}
-		switch {
-		case a.Absent:
-			m.spec.Annotations[a.Key] = handler.Absent
-		case a.Value != nil:
-			m.spec.Annotations[a.Key] = handler.Equals(*a.Value)
-		default:
-			m.spec.Annotations[a.Key] = handler.Present
-		}
+	m := &match{Selection: selection, spec: handler.Spec{Labels: selection.Labels.String(), Annotations: selection.annotations}}
+	if selection.Namespace != "" {
+		m.spec.Namespaces = []string{selection.Namespace}
 	}
-	for _, c := range declared.Conditions {
-		condition, err := expression.CompileCondition(c.Expression)
-		if err != nil {
-			return nil, fmt.Errorf("match.conditions: %s: %w", c.Name, err)
-		}
-		m.conditions = append(m.conditions, condition)
-	}
-	if n := declared.NamespaceSelector; n != nil && len(n.MatchLabels)+len(n.MatchExpressions) > 0 {
-		selector, err := metav1.LabelSelectorAsSelector(n)
-		if err != nil {
-			return nil, fmt.Errorf("match.namespaceSelector: %w", err)
-		}
-		m.inNamespace = func(name string) (bool, error) { return s.namespaceMatches(name, selector) }
+	if selection.Namespaces != nil {
+		m.inNamespace = func(name string) (bool, error) { return s.namespaceMatches(name, selection.Namespaces) }
 	}
 	return m, nil
-}
-
-// labelsOf is the label selector of a set; empty: all.
-func labelsOf(spec *v1alpha1.HandlerSetSpec) (string, error) {
-	if spec.Match == nil || spec.Match.LabelSelector == nil {
-		return "", nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(spec.Match.LabelSelector)
-	if err != nil {
-		return "", fmt.Errorf("match.labelSelector: %w", err)
-	}
-	return selector.String(), nil
 }
 
 // registration is one with what selects objects filled in.
 func (m *match) registration(spec handler.Spec) handler.Registration {
 	r := handler.Registration{Spec: spec, Object: &unstructured.Unstructured{}, InNamespace: m.inNamespace}
 	if len(m.conditions) > 0 {
-		r.Selects = func(u *unstructured.Unstructured) (bool, error) {
-			for _, c := range m.conditions {
-				// One that fails on an object does not select it.
-				if holds, err := c.Holds(u); err != nil || !holds {
-					return false, nil //nolint:nilerr // as documented
-				}
-			}
-			return true, nil
-		}
+		r.Selects = func(u *unstructured.Unstructured) (bool, error) { return m.hold(u), nil }
 	}
 	return r
 }

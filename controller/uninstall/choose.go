@@ -67,6 +67,7 @@ func (r *run) choose(ctx context.Context) error {
 	if r.AllResources {
 		r.chooseAll(c, chosen)
 	} else if !known && len(r.sets) == 0 {
+		r.result.Uncertain = true
 		r.note("Neither a ledger nor sets tell which kinds were handled: to be sure that no object is left with a finalizer, run this with --all-resources")
 	}
 	if r.RemoveMarkers && !r.AllResources {

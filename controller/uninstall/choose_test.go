@@ -48,7 +48,7 @@ func TestAllResources(t *testing.T) {
 	b.create(space)
 
 	result := b.must(func(o *Options) { o.Namespace = "" })
-	wantText(t, strings.Join(result.Notes, "\n"), "Dogear itself is not in the cluster any more", "run this with --all-resources")
+	wantText(t, strings.Join(result.Notes, "\n"), "No Dogear is in the cluster", "run this with --all-resources")
 	b.finalizers(objects[0], ours)
 
 	result = b.must(func(o *Options) { o.Namespace, o.AllResources = "", true })
@@ -151,7 +151,7 @@ func TestALedgerThatCannotBeRead(t *testing.T) {
 	if err := b.admin.Patch(t.Context(), ledger, client.RawPatch(types.MergePatchType, []byte(`{"data":{"ledger.json":"{"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.uninstall(); err == nil || !strings.Contains(err.Error(), "mend or delete it, and run this with --all-resources") || b.held(strict) != 1 {
+	if _, err := b.uninstall(); err == nil || !strings.Contains(err.Error(), "mend or delete it, or run this with --all-resources") || b.held(strict) != 1 {
 		t.Errorf("got %v", err)
 	}
 	result := b.must(func(o *Options) { o.AllResources = true })

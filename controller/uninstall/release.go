@@ -26,7 +26,7 @@ const (
 )
 
 // errComesBack: what was taken off is there again.
-var errComesBack = errors.New("finalizers come back on objects: a controller still runs outside of the cluster, without a Lease: stop it, and run this again")
+var errComesBack = errors.New("finalizers come back on objects: a controller still runs outside of the cluster, without a Lease, or another Dogear works in these namespaces: stop it, and run this again")
 
 // release takes what is to be removed off all objects. It looks until there is
 // nothing any more.

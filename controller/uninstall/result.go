@@ -19,21 +19,31 @@ type Result struct {
 	KeptState bool `json:"keptState,omitempty"`
 	// Done tells that the run came to its end, and nothing is left.
 	Done bool `json:"done"`
+	// Uncertain tells that nothing says which kinds were handled, so that objects
+	// of others may be left.
+	Uncertain bool `json:"uncertain,omitempty"`
 	// Error is what ended the run.
 	Error string `json:"error,omitempty"`
 	// Stopped are the Deployments that were scaled to 0: namespace/name.
-	Stopped []string `json:"stopped,omitempty"`
+	Stopped []string `json:"stopped"`
 	// Deleted are the objects of the service itself that are gone.
-	Deleted []Object `json:"deleted,omitempty"`
+	Deleted []Object `json:"deleted"`
 	// Resources are those whose objects were looked through, sets among them.
-	Resources []Resource `json:"resources,omitempty"`
+	Resources []Resource `json:"resources"`
 	// Unfinished are objects in deletion that were released before their
 	// Delete handlers had succeeded.
 	Unfinished Unfinished `json:"unfinished"`
 	// Left is all that could not be released or deleted.
-	Left []Left `json:"left,omitempty"`
+	Left []Left `json:"left"`
 	// Notes say what else there is to know.
-	Notes []string `json:"notes,omitempty"`
+	Notes []string `json:"notes"`
+}
+
+// listed makes lists of nothing empty ones, which scripts can go through.
+func (r *Result) listed() {
+	r.Stopped, r.Deleted = append([]string{}, r.Stopped...), append([]Object{}, r.Deleted...)
+	r.Resources, r.Left = append([]Resource{}, r.Resources...), append([]Left{}, r.Left...)
+	r.Notes = append([]string{}, r.Notes...)
 }
 
 // Object names an object.

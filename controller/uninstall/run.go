@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/dogear-dev/dogear/controller"
 	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/webhook"
 )
@@ -53,6 +54,7 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 		err = ErrLeft
 	}
 	r.result.sort()
+	r.result.listed()
 	r.result.Done = err == nil
 	if err != nil {
 		r.result.Error = err.Error()
@@ -111,7 +113,7 @@ func again(err error) bool {
 func (r *run) find(ctx context.Context) error {
 	found, err := installation.Find(ctx, r.client, r.Namespace)
 	if errors.Is(err, installation.ErrNotFound) {
-		r.note("Dogear itself is not in the cluster any more: only what it has left is removed")
+		r.note("No Dogear is in the cluster: only what one may have left is removed")
 		return nil
 	}
 	if err != nil {
@@ -119,6 +121,11 @@ func (r *run) find(ctx context.Context) error {
 	}
 	r.found, r.result.Namespace = found, found.Namespace
 	r.say("Dogear is in namespace %s", found.Namespace)
+	if found.Ledger != nil && !r.AllResources && !r.KeepState {
+		if _, err := controller.LedgerKinds(found.Ledger); err != nil { // while all still runs
+			return fmt.Errorf("%w, or run this with --all-resources", err)
+		}
+	}
 	return r.lookElsewhere(ctx)
 }
 

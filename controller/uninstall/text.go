@@ -25,6 +25,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	switch {
 	case r.DryRun:
 		b.WriteString("\nNothing was changed: this is a dry run.\n")
+	case r.Done && r.Uncertain:
+		b.WriteString("\nDone, as far as it is known. CRDs of Dogear and the sets, if there are any, stay.\n")
 	case r.Done && !r.KeptState:
 		b.WriteString("\nDone: nothing in the cluster waits for Dogear any more. Its CRDs and the sets, if there are any, stay.\n")
 	}

@@ -25,7 +25,7 @@ func (s *Service) judgeEndpointRights(ctx context.Context, v *verdict) {
 		}
 	}
 	if len(missing) > 0 {
-		v.unreadable = endpointRightsMessage("dogear-endpoints-"+v.set.GetName(), reads, missing, s.op.Username())
+		v.unreadable = endpointRightsMessage(endpointRoleName(v.set), reads, missing, s.op.Username())
 	}
 }
 
@@ -67,4 +67,12 @@ func endpointRole(namespace, name string, reads []Right, user string) []any {
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}, Subjects: []rbacv1.Subject{subjectOf(user)},
 	}}
+}
+
+// endpointRoleName is a name that no other set's role has.
+func endpointRoleName(set v1alpha1.AnySet) string {
+	if set.GetNamespace() == "" {
+		return "dogear-endpoints-chs-" + set.GetName()
+	}
+	return "dogear-endpoints-hs-" + set.GetName()
 }

@@ -8,6 +8,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/dogear-dev/dogear/config/v1alpha1"
 )
 
 // judgeEndpointRights finds out whether this process may read what the calls of

@@ -34,8 +34,8 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "dogear.fullname" . }}
 
 {{/* Labels by which a component's Pods are selected: they never change. */}}
 {{- define "dogear.selector" -}}
-app.kubernetes.io/name: {{ include "dogear.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "dogear.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}

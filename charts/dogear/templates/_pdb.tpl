@@ -7,7 +7,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   name: {{ include "dogear.fullname" .root }}-{{ .component }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "dogear.labels" . | nindent 4 }}
 spec:

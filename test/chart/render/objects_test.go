@@ -118,7 +118,11 @@ func TestHooksComeInOrder(t *testing.T) {
 			if hook == "" {
 				continue
 			}
-			if policy := o.GetAnnotations()["helm.sh/hook-delete-policy"]; policy != "before-hook-creation,hook-succeeded" {
+			want := "before-hook-creation,hook-succeeded"
+			if o.GetAnnotations()["helm.sh/hook"] == "test" && o.GetKind() != "Pod" {
+				want += ",hook-failed" // its rights go, its Pod stays for the log
+			}
+			if policy := o.GetAnnotations()["helm.sh/hook-delete-policy"]; policy != want {
 				t.Errorf("%s: the policy is %q", called(o), policy)
 			}
 			weight, err := strconv.Atoi(o.GetAnnotations()["helm.sh/hook-weight"])
@@ -181,5 +185,43 @@ func TestTheJobBeforeUninstalling(t *testing.T) {
 	}
 	if job("uninstall.enabled=false") != nil {
 		t.Error("it is there, and was not wanted")
+	}
+}
+
+// Names that YAML takes for a number stay names.
+func TestNamesThatLookLikeNumbers(t *testing.T) {
+	t.Parallel()
+	text, err := helm(t, "template", "20261130", chart(t, "dogear"), "--namespace", "123", "--set", "fullnameOverride=dogear",
+		"--set-string", "rbac.endpointSecrets[0].namespace=456")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployments := 0
+	for _, o := range decode(t, text) {
+		id := o.GetKind() + " " + o.GetName()
+		if namespace, found, err := unstructured.NestedString(o.Object, "metadata", "namespace"); err != nil || found && namespace != "123" && namespace != "456" {
+			t.Errorf("%s: namespace %q %v", id, namespace, err)
+		}
+		labels, _, err := unstructured.NestedStringMap(o.Object, "metadata", "labels")
+		if err != nil || o.GetKind() != "CustomResourceDefinition" && labels["app.kubernetes.io/instance"] != "20261130" {
+			t.Errorf("%s: labels %v %v", id, labels, err)
+		}
+		subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
+		for _, s := range subjects {
+			if namespace := s.(map[string]any)["namespace"]; namespace != "123" {
+				t.Errorf("%s: a subject is in %v", id, namespace)
+			}
+		}
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		deployments++
+		selector, _, err := unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
+		if err != nil || selector["app.kubernetes.io/instance"] != "20261130" {
+			t.Errorf("%s: selector %v %v", id, selector, err)
+		}
+	}
+	if deployments != 2 {
+		t.Errorf("%d Deployments", deployments)
 	}
 }

@@ -11,14 +11,14 @@ pod: how its Pod differs.
 {{- define "dogear.hookMeta" -}}
 name: {{ .name | default (printf "%s-%s" (include "dogear.fullname" .root) .component) }}
 {{- with .namespace }}
-namespace: {{ . }}
+namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "dogear.labels" . | nindent 2 }}
 annotations:
   helm.sh/hook: {{ .hook }}
   helm.sh/hook-weight: {{ .weight | quote }}
-  helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+  helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded{{ if and (eq .hook "test") (not .pod) }},hook-failed{{ end }}
   {{- with .logs }}
   helm.sh/hook-output-log-policy: {{ . }}
   {{- end }}
@@ -58,7 +58,7 @@ roleRef:
   name: {{ .role }}
 subjects:
 - kind: ServiceAccount
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   name: {{ include "dogear.fullname" .root }}-{{ .component }}
 {{- end }}
 

@@ -108,7 +108,7 @@ cluster, or in each namespace of a namespaced installation. */}}
 {{- define "dogear.rbacMeta" -}}
 name: {{ .name }}
 {{- with .namespace }}
-namespace: {{ . }}
+namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "dogear.labels" . | nindent 2 }}
@@ -128,6 +128,6 @@ roleRef:
   name: {{ .name }}
 subjects:
 - kind: ServiceAccount
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   name: {{ include "dogear.fullname" .root }}-{{ .account }}
 {{- end }}

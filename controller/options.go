@@ -56,8 +56,9 @@ type Options struct {
 	// LeaseDuration, RenewDeadline and RetryPeriod of the Lease.
 	// Default: 15 s, 10 s, 2 s.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// GracePeriod is for how long handlers and writes may go on after the end
-	// of the context of Start. Default: 30 s.
+	// GracePeriod is for how long handlers may take to end, and writes, after
+	// the end of the context of Start. Handlers' own contexts end with it, which
+	// is no attempt. Default: 30 s.
 	GracePeriod time.Duration
 
 	// MetricsAddress is where /metrics is served, such as ":8080".

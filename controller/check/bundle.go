@@ -29,7 +29,7 @@ func (r *round) caBundle(ctx context.Context) Result {
 	}
 	for _, c := range clients {
 		if len(c.CABundle) == 0 {
-			return failed("it is empty: API servers trust no certificate of the webhook, and every object passes unstamped").hint("%s", h.newBundle())
+			return failed("it is empty: API servers trust no certificate of the webhook, and every object passes unstamped, or is refused with failurePolicy Fail").hint("%s", h.newBundle())
 		}
 		if _, err := cert.ParseCABundle(c.CABundle); err != nil {
 			return failed("it cannot be read: %s", err).hint("%s", h.newBundle())

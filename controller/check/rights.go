@@ -31,7 +31,7 @@ func (r *round) account(ctx context.Context, component string) (*place, string, 
 		d = p.Webhook()
 	}
 	if d == nil {
-		return nil, "", skipped("there is no Deployment of the %s, so its ServiceAccount is not known", component)
+		return nil, "", skipped("there is no Deployment of the %s: its ServiceAccount is not known, or this installation has none", component)
 	}
 	if name := d.Spec.Template.Spec.ServiceAccountName; name != "" {
 		return p, name, Result{}

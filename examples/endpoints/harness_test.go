@@ -145,12 +145,27 @@ func newExample(t *testing.T) *example {
 	return e
 }
 
-// read returns the objects in a file.
+// freePort is one at which nobody listens, the same for all examples: each has
+// an address of its own.
+var freePort = sync.OnceValue(func() string {
+	address, err := rig.FreeAddress()
+	if err != nil {
+		panic(err)
+	}
+	_, port, _ := net.SplitHostPort(address)
+	return port
+})
+
+// read returns the objects in a file, with a port that is free.
 func read(t *testing.T, file string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Any program of this machine may listen at the port of the files.
+	for _, port := range []string{"port: 8443", "port: 8080"} {
+		text = bytes.ReplaceAll(text, []byte(port), []byte("port: "+freePort()))
 	}
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		u := &unstructured.Unstructured{}

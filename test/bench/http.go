@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	endpointPort = 8443
+	endpointPort = 18443 // 8443 is often taken
 	liveService  = "live"
 	deadService  = "dead"
 	tlsSecret    = "endpoints-tls"

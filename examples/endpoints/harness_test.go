@@ -164,9 +164,7 @@ func read(t *testing.T, file string) (objects []*unstructured.Unstructured) {
 		t.Fatal(err)
 	}
 	// Any program of this machine may listen at the port of the files.
-	for _, port := range []string{"port: 8443", "port: 8080"} {
-		text = bytes.ReplaceAll(text, []byte(port), []byte("port: "+freePort()))
-	}
+	text = bytes.ReplaceAll(text, []byte("port: 8443"), []byte("port: "+freePort()))
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		u := &unstructured.Unstructured{}
 		if err := decoder.Decode(&u.Object); errors.Is(err, io.EOF) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,8 +39,19 @@ const (
 	helmTimeout = "3m"
 )
 
-// handles lets the controller handle Certificates.
-const handles = "--set-json=rbac.resources=[{\"group\":\"cert-manager.io\",\"resource\":\"certificates\",\"status\":true}]"
+// handles lets the controller handle Certificates. Where only root may listen
+// at 443, which the node does for Services, these have other ports.
+var handles = func() string {
+	values := `--set-json=rbac.resources=[{"group":"cert-manager.io","resource":"certificates","status":true}]`
+	listener, err := net.Listen("tcp", "127.255.255.254:443")
+	if errors.Is(err, os.ErrPermission) {
+		return values + ",webhook.service.port=10443,callback.service.port=10444"
+	}
+	if err == nil {
+		_ = listener.Close()
+	}
+	return values
+}()
 
 var webhookConfigurations = []client.Object{
 	&admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{},

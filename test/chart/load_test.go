@@ -255,7 +255,7 @@ func (b *bench) serves(bundle *cert.Bundle) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(bundle.CA.Certificate)
 	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: cert.ServiceNames(namespace, "dogear-webhook")[0]}}
-	connection, err := dialer.DialContext(b.Context(), "tcp", net.JoinHostPort(service.Spec.ClusterIP, "443"))
+	connection, err := dialer.DialContext(b.Context(), "tcp", net.JoinHostPort(service.Spec.ClusterIP, fmt.Sprint(service.Spec.Ports[0].Port)))
 	if err != nil {
 		return err
 	}

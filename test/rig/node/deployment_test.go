@@ -20,7 +20,7 @@ func TestDeploymentIsReachedByItsServiceWhileReady(t *testing.T) {
 	d, s := deployment(namespace, 2, server())
 	create(t, d, s)
 	until(t, d, "rolled out", rolledOut)
-	address := net.JoinHostPort(s.Spec.ClusterIP, "80")
+	address := net.JoinHostPort(s.Spec.ClusterIP, "8080")
 	pids := map[string]bool{}
 	rigtest.Eventually(t, patience, func() error {
 		pid, err := get(t.Context(), address, "/pid")
@@ -63,7 +63,7 @@ func TestRollingUpdateRefusesNoConnection(t *testing.T) {
 	d, s := deployment(namespace, 2, spec)
 	create(t, d, s)
 	until(t, d, "rolled out", rolledOut)
-	address := net.JoinHostPort(s.Spec.ClusterIP, "80")
+	address := net.JoinHostPort(s.Spec.ClusterIP, "8080")
 	rigtest.Eventually(t, patience, func() error {
 		_, err := get(t.Context(), address, "/version")
 		return err

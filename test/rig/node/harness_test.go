@@ -168,7 +168,7 @@ func deployment(namespace string, replicas int32, spec corev1.PodSpec) (*appsv1.
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
 	}}
 	s := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
-		Selector: labels, Ports: []corev1.ServicePort{{Name: "web", Port: 80, TargetPort: intstr.FromString("http")}},
+		Selector: labels, Ports: []corev1.ServicePort{{Name: "web", Port: 8080, TargetPort: intstr.FromString("http")}},
 	}}
 	return d, s
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -107,7 +108,7 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 			roles = append(roles, sets.ResourceRole(name, status[i]))
 			continue
 		}
-		role, binding := sets.NamespacedRole(o.namespace, name, status[i], account)
+		role, binding := sets.NamespacedRole(o.namespace, name, status[i], rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name})
 		roles = append(roles, role, binding)
 	}
 	return printObjects(cmd.OutOrStdout(), o.output, roles)

@@ -8,7 +8,6 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -112,8 +111,7 @@ func (s *Service) rightsFor(v *verdict) []any {
 	if !s.confined() {
 		return []any{ResourceRole(name, status)}
 	}
-	role, binding := NamespacedRole(v.set.GetNamespace(), name, status, types.NamespacedName{})
-	binding.Subjects = []rbacv1.Subject{subjectOf(s.op.Username())}
+	role, binding := NamespacedRole(v.set.GetNamespace(), name, status, subjectOf(s.op.Username()))
 	return []any{role, binding}
 }
 

@@ -6,7 +6,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // objectVerbs are what Dogear does with the objects that it handles.
@@ -43,10 +42,10 @@ func ResourceRules(resource schema.GroupResource, status bool) []rbacv1.PolicyRu
 	return rules
 }
 
-// NamespacedRole is what lets Dogear's controller, as this ServiceAccount, handle
+// NamespacedRole is what lets Dogear's controller, as this subject, handle
 // the objects of a resource in one namespace: for an installation that has no
 // rights in the cluster.
-func NamespacedRole(namespace string, resource schema.GroupResource, status bool, account types.NamespacedName) (*rbacv1.Role, *rbacv1.RoleBinding) {
+func NamespacedRole(namespace string, resource schema.GroupResource, status bool, controller rbacv1.Subject) (*rbacv1.Role, *rbacv1.RoleBinding) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: ResourceRoleName(resource)}
 	role := &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
@@ -57,7 +56,7 @@ func NamespacedRole(namespace string, resource schema.GroupResource, status bool
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 		ObjectMeta: meta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.Kind, Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
+		Subjects:   []rbacv1.Subject{controller},
 	}
 	return role, binding
 }

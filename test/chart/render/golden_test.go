@@ -22,7 +22,7 @@ func short(text, version string) string {
 	})
 	text = checksum.ReplaceAllString(strings.Join(documents, "\n---\n"), "${1}…")
 	text = dashboard.ReplaceAllString(text, "${1} …\n")
-	return strings.ReplaceAll(text, version, "VERSION")
+	return strings.TrimRight(strings.ReplaceAll(text, version, "VERSION"), "\n") + "\n"
 }
 
 var (

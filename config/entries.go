@@ -17,7 +17,7 @@ func (s *Settings) entries() []entry {
 		{"namespace", "where the Lease, the ledger and the certificates are; default: the Pod's namespace, else \"default\"", text(&s.Namespace)},
 		{"namespaces", "the only namespaces to work in, for an installation without rights elsewhere: HandlerSets there, no ClusterHandlerSets; none: the whole cluster", list(&s.Namespaces)},
 		{"workers", "the number of objects of one resource that are handled at the same time", number(&s.Workers)},
-		{"gracePeriod", "how long what has ended may take to be written after the process was told to stop; calls under way are broken off, and made again by the next one", span(&s.GracePeriod)},
+		{"gracePeriod", "how long calls under way may take to end, and writes, after the process was told to stop; calls are broken off 5s before the end, and made again by the next process", span(&s.GracePeriod)},
 		{"budget.marker", "bytes of annotations on one object, at most", number(&s.Budget.Marker)},
 		{"budget.payload", "bytes of one handler's payload in an annotation, at most", number(&s.Budget.Payload)},
 

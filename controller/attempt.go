@@ -118,6 +118,9 @@ func (p *pass) unclaim(id string, before storage.Record, recorded bool) {
 // invoke runs the handler beside the pass, so that outcomes which are finished
 // already can be written while it takes its time. stopped tells that the
 // operator is stopping and the attempt doesn't count.
+//
+// The handler's context is that of the kind, not of the pass: what is under way
+// may end when no more is to begin.
 func (p *pass) invoke(ctx context.Context, h *selection.Handler, request *handler.RawRequest, taken places) (o handler.Outcome, stopped bool) {
 	type end struct {
 		result handler.Result
@@ -127,7 +130,7 @@ func (p *pass) invoke(ctx context.Context, h *selection.Handler, request *handle
 	ended := make(chan end, 1)
 	log := p.log.WithValues("handler", h.Spec.ID, "cause", request.Cause.String(), "attempt", request.Attempt)
 	go func() {
-		result, err, done := handler.Invoke(ctrllog.IntoContext(ctx, log), h.Registration, request, abandonAfter)
+		result, err, done := handler.Invoke(ctrllog.IntoContext(p.handling, log), h.Registration, request, abandonAfter)
 		ended <- end{result, err, done}
 	}()
 	var flush <-chan time.Time
@@ -146,7 +149,7 @@ func (p *pass) invoke(ctx context.Context, h *selection.Handler, request *handle
 	}
 	go func() { <-e.done; taken.release() }()
 	p.mindBusy(h.Spec.ID, e.done)
-	if handler.Interrupted(ctx, e.err) {
+	if handler.Interrupted(p.handling, e.err) {
 		return o, true
 	}
 	o = handler.Classify(e.result, e.err, h.Spec.OnError)

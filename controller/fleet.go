@@ -69,7 +69,8 @@ func (r *running) todo() (duty, <-chan struct{}) {
 func (r *running) stopped() bool { return r.context.Err() != nil }
 
 // runKinds starts, changes and stops kinds as they are declared, until ctx ends.
-func (op *Operator) runKinds(ctx context.Context, late func()) error {
+// Handlers run until handling ends.
+func (op *Operator) runKinds(ctx, handling context.Context, late func()) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for ctx.Err() == nil {
 		now, changed := op.current()
@@ -102,7 +103,7 @@ func (op *Operator) runKinds(ctx context.Context, late func()) error {
 				before.give(d)
 				continue
 			}
-			r := op.newRunning(ctx, d)
+			r := op.newRunning(ctx, handling, d)
 			op.fleet.kinds[name] = r
 			group.Go(func() error {
 				defer close(r.ended)
@@ -131,8 +132,11 @@ func (op *Operator) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (op *Operator) newRunning(ctx context.Context, d duty) *running {
+func (op *Operator) newRunning(ctx, handling context.Context, d duty) *running {
 	r := &running{kind: op.newKind(d.set.Kind), ended: make(chan struct{}), duty: d, changed: make(chan struct{})}
-	r.context, r.stop = context.WithCancel(ctx)
+	var stop, end context.CancelFunc
+	r.context, stop = context.WithCancel(ctx)
+	r.handling, end = context.WithCancel(handling)
+	r.stop = func() { stop(); end() }
 	return r
 }

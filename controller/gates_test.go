@@ -14,7 +14,7 @@ import (
 func (s *stage) another(set *selection.Set) (*kind, *[]string) {
 	enqueued := &[]string{}
 	k := &kind{
-		gvk: widgets, prefix: s.op.prefix, budget: s.op.options.Budget, client: s.server, clock: s.kind.clock, chance: s.kind.chance,
+		gvk: widgets, handling: s.kind.handling, prefix: s.op.prefix, budget: s.op.options.Budget, client: s.server, clock: s.kind.clock, chance: s.kind.chance,
 		fence: s.kind.fence, leads: s.kind.leads, adopts: s.kind.adopts, tracker: s.kind.tracker, memory: newMemory(),
 		enqueue: func(key reconcile.Request) { *enqueued = append(*enqueued, key.Name) },
 	}

@@ -43,6 +43,7 @@ const (
 // kind is what is needed to handle the objects of one kind.
 type kind struct {
 	gvk      schema.GroupVersionKind
+	handling context.Context //nolint:containedctx // that of its handlers, which may outlast that of a pass
 	view     atomic.Pointer[view]
 	prefix   storage.Prefix
 	budget   storage.Budget

@@ -57,9 +57,12 @@ type Options struct {
 	// Default: 15 s, 10 s, 2 s.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// GracePeriod is for how long handlers may take to end, and writes, after
-	// the end of the context of Start. Handlers' own contexts end with it, which
-	// is no attempt. Default: 30 s.
+	// the end of the context of Start. Default: 30 s.
 	GracePeriod time.Duration
+	// DrainPeriod is for how long handlers under way may go on before their own
+	// contexts end, too, which is no attempt then. It should be shorter than
+	// GracePeriod. Default: their contexts end with that of Start.
+	DrainPeriod time.Duration
 
 	// MetricsAddress is where /metrics is served, such as ":8080".
 	// Default: nowhere.

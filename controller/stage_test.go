@@ -71,7 +71,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s.kind = &kind{
-		gvk: widgets, prefix: s.op.prefix, budget: s.op.options.Budget, client: s.server,
+		gvk: widgets, handling: t.Context(), prefix: s.op.prefix, budget: s.op.options.Budget, client: s.server,
 		clock: s.op.options.Clock, chance: func() float64 { return 0 }, fence: func() int64 { return 0 }, leads: func() bool { return true },
 		adopts:  func(h *selection.Handler, _ time.Time) bool { return h.Spec.Existing == handler.AdoptExisting },
 		tracker: s.op.tracker, memory: newMemory(), enqueue: func(reconcile.Request) {},

@@ -43,6 +43,8 @@ func (op *Operator) control(ctx context.Context) error {
 	if err := op.enterLedger(ctx, first.sets); err != nil {
 		return ignoreEnd(ctx, err)
 	}
+	handling, end := op.drained(ctx)
+	defer end()
 	group, ctx := errgroup.WithContext(ctx)
 	late := func() {} // called when a kind is served that was not at the start
 	if op.options.Webhook != nil {
@@ -60,7 +62,7 @@ func (op *Operator) control(ctx context.Context) error {
 		}
 		group.Go(func() error { op.republish(ctx, late); return nil })
 	}
-	group.Go(func() error { return op.runKinds(ctx, late) })
+	group.Go(func() error { return op.runKinds(ctx, handling, late) })
 	group.Go(func() error { op.releaseForgotten(ctx, first.known()); return nil })
 	return group.Wait()
 }

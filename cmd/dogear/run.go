@@ -41,8 +41,10 @@ from flags; the later go before the earlier. --show-settings prints what comes
 of them, and where each was set.
 
 The API server is that of --kubeconfig, else of KUBECONFIG, else that of the
-Pod, else of ~/.kube/config. The process ends in order at SIGTERM; it ends with
-status 1 when it can't start or has lost its Lease, to be started again.`,
+Pod, else of ~/.kube/config. At SIGTERM the process lets calls under way end and
+writes what came of them, within the grace period; a second one ends it at once.
+It ends with status 1 when it can't start or has lost its Lease, to be started
+again.`,
 		Example: `  # In a Pod: one process for all, reached by the Service dogear.
   dogear run --namespace=dogear --webhook-service=dogear
 

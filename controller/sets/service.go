@@ -23,6 +23,10 @@ import (
 	"github.com/dogear-dev/dogear/storage"
 )
 
+// writeReserve is the part of the grace period that calls to endpoints leave to
+// the writes of what came of them.
+const writeReserve = 5 * time.Second
+
 // Options set up a Service. Settings are needed.
 type Options struct {
 	// Settings are those of the process, validated.
@@ -90,7 +94,7 @@ func operatorOptions(o Options) controller.Options {
 		Domain: storage.ServiceDomain, Config: o.Config, Scheme: scheme, Namespace: s.Namespace, Namespaces: s.Namespaces, Log: o.Log,
 		Workers: s.Workers, Budget: s.Budget, IgnoreAnnotations: s.IgnoreAnnotations,
 		LeaderElection: s.LeaderElect, LeaseDuration: s.LeaseDuration, RenewDeadline: s.RenewDeadline, RetryPeriod: s.RetryPeriod,
-		GracePeriod: s.GracePeriod, MetricsAddress: s.MetricsAddress, HealthAddress: s.HealthAddress,
+		GracePeriod: s.GracePeriod, DrainPeriod: max(0, s.GracePeriod-writeReserve), MetricsAddress: s.MetricsAddress, HealthAddress: s.HealthAddress,
 		Declared: true, Clock: o.Clock,
 	}
 	if s.Has(config.RoleController) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -102,9 +103,52 @@ func TestALeaderIsKilled(t *testing.T) {
 	b.onceEach(e, all)
 }
 
-// workersOfASet is how many calls of one handler a process makes at a time: so
+// TestALeaderIsToldToStop: calls under way are waited for, and the next leader
+// repeats none of them.
+func TestALeaderIsToldToStop(t *testing.T) {
+	b := newBench(t)
+	b.install("--set=controller.replicas=2")
+	answer := make(chan struct{})
+	let := sync.OnceFunc(func() { close(answer) })
+	e := b.endpoint("hook", func(call) v1alpha1.HandlerReviewResponse {
+		<-answer
+		return v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeSucceeded}
+	})
+	b.set("certificates", "handlers:\n- {id: myapp, causes: [Create], http: "+strings.TrimSuffix(e.http(), "}")+", timeout: 1m}}\n")
+	t.Cleanup(let)
+	before := *b.lease().HolderIdentity
+	pod, _ := b.leader()
+
+	all := b.certificates("a", 2*workersOfASet)
+	b.eventually(func() error {
+		if n := len(e.calls()); n < workersOfASet {
+			return fmt.Errorf("%d calls", n)
+		}
+		return nil
+	})
+	if err := b.admin.Delete(t.Context(), &pod); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually(func() error {
+		if !b.drains(&pod) {
+			return fmt.Errorf("%s has not been told to stop", pod.Name)
+		}
+		return nil
+	})
+	if holder := b.lease().HolderIdentity; holder == nil || *holder != before {
+		t.Errorf("the Lease is held by %v while calls are under way, want %s", holder, before)
+	}
+	let()
+	b.awaitTakeover(before)
+	b.await("Succeeded", all...)
+	if n := len(e.calls()); n != len(all) {
+		t.Errorf("%d calls for %d objects", n, len(all))
+	}
+}
+
+// workersOfASet is how many calls of one handler are made at a time by default: so
 // many a paused leader can have been about to send.
-const workersOfASet = 16
+const workersOfASet = 8
 
 // onceEach checks that each object had the attempts 1 to 3 under one idempotency
 // ID, that no leader made one of them twice, and that the change of the leader

@@ -2,10 +2,13 @@ package chart
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
@@ -13,11 +16,16 @@ import (
 
 // byName answers by what objects are called: what becomes of them, until they
 // are let go.
-type byName struct{ free atomic.Bool }
+type byName struct {
+	free atomic.Bool
+	held chan struct{} // closed when those whose names begin with "sheld" may be answered
+}
 
 func (n *byName) answer(c call) v1alpha1.HandlerReviewResponse {
 	hold := v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeSucceeded}
 	switch {
+	case strings.HasPrefix(c.Name, "sheld"):
+		<-n.held
 	case c.Name[0] == 'f':
 		hold = v1alpha1.HandlerReviewResponse{Outcome: v1alpha1.OutcomeFailed, Message: "for good"}
 	case n.free.Load() || c.Name[0] == 's':
@@ -40,7 +48,7 @@ func TestUpgradeAndBack(t *testing.T) {
 	older := []string{"--set=image.tag=" + before + ",controller.strategy.type=Recreate,controller.strategy.rollingUpdate=null"}
 	newer := []string{"--set=controller.strategy.type=Recreate,controller.strategy.rollingUpdate=null"}
 	b.helm(append([]string{"install", release, b.chart(), handles}, older...)...)
-	n := &byName{}
+	n := &byName{held: make(chan struct{})}
 	e := b.endpoint("hook", n.answer)
 	b.set("certificates", "handlers:\n- {id: myapp, causes: [Create, Update, Delete], retry: {limit: 1000}, http: "+e.http()+"}\n")
 
@@ -57,6 +65,7 @@ func TestUpgradeAndBack(t *testing.T) {
 		b.await(state, fresh...)
 		made[name] = append(made[name], fresh...)
 	}
+	made["s"] = append(made["s"], b.calledUntilTheStop(e, n.held)...)
 	made["s"] = append(made["s"], b.turn(current, before, older)...)
 	b.continues(e, made, states)
 	made["s"] = append(made["s"], b.turn(before, current, newer)...)
@@ -70,6 +79,35 @@ func TestUpgradeAndBack(t *testing.T) {
 	}
 	b.uninstall()
 	b.leftNothing()
+}
+
+// calledUntilTheStop returns objects whose calls are under way until the
+// controller has been told to stop.
+func (b *bench) calledUntilTheStop(e *endpoint, answer chan<- struct{}) []*unstructured.Unstructured {
+	b.Helper()
+	all := b.certificates("sheld", 5)
+	b.eventually(func() error {
+		for _, u := range all {
+			if len(e.of(u.GetName())) == 0 {
+				return fmt.Errorf("%s has not been called", u.GetName())
+			}
+		}
+		return nil
+	})
+	pod := b.pods("controller")[0]
+	go func() {
+		defer close(answer) // also where the test ends before
+		for b.Context().Err() == nil && !b.drains(&pod) {
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+	return all
+}
+
+// drains tells whether a controller has been told to stop.
+func (b *bench) drains(pod *corev1.Pod) bool {
+	text, err := os.ReadFile(b.node.Log(pod.Namespace, pod.Name, "controller"))
+	return err == nil && strings.Contains(string(text), "no handler begins any more")
 }
 
 // turn changes to another version and waits until it alone is at work. It

@@ -45,7 +45,8 @@ package() {
 
 want() {
 	case $1 in
-	*crds) package "$1" ;;
+	crds) package crds ;;
+	monitoring-crds) echo "$prometheus, 3 files" ;; # a bin/ of before has 2
 	*) echo "$pins" ;;
 	esac
 }
@@ -101,7 +102,9 @@ copymonitoringcrds() {
 	sum=$(echo "$info" | sed -n 's/^[[:space:]]*"Sum": "\(.*\)",$/\1/p')
 	[ "$sum" = "$prometheussum" ] || { echo "controlplane: $prometheus has the sum $sum: want $prometheussum" >&2; return 1; }
 	mkdir -p "$tmp/monitoring-crds"
-	cp "$dir"/example/prometheus-operator-crd/*_servicemonitors.yaml "$dir"/example/prometheus-operator-crd/*_prometheusrules.yaml "$tmp/monitoring-crds/"
+	for kind in servicemonitors podmonitors prometheusrules; do
+		cp "$dir/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml" "$tmp/monitoring-crds/"
+	done
 	chmod -R u+w "$tmp/monitoring-crds"
 	rm -rf "$bin/monitoring-crds"
 }

@@ -33,7 +33,7 @@ func (op *Operator) control(ctx context.Context) error {
 	if err := op.readFence(ctx); err != nil {
 		return ignoreEnd(ctx, err)
 	}
-	if err := op.alone(ctx); err != nil {
+	if err := op.awaitAlone(ctx); err != nil {
 		return ignoreEnd(ctx, err)
 	}
 	first, err := op.firstDeclared(ctx)

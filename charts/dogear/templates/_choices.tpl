@@ -34,14 +34,18 @@
 {{- end }}
 {{- end }}
 
-{{/* Seconds of a duration such as 1h30m5s. */}}
-{{- define "dogear.seconds" -}}
+{{/* Milliseconds of a duration such as 1h30m5s. */}}
+{{- define "dogear.milliseconds" -}}
 {{- $total := 0 }}
-{{- range $part := regexFindAll "[0-9]+[hms]" (. | default "0s" | toString) -1 }}
-{{- $unit := index (dict "h" 3600 "m" 60 "s" 1) (regexFind "[hms]" $part) }}
+{{- range $part := regexFindAll "[0-9]+(ms|h|m|s)" (. | default "0s" | toString) -1 }}
+{{- $unit := index (dict "h" 3600000 "m" 60000 "s" 1000 "ms" 1) (regexFind "[a-z]+" $part) }}
 {{- $total = add $total (mul (regexFind "[0-9]+" $part | int) $unit) }}
 {{- end }}
 {{- $total }}
+{{- end }}
+
+{{- define "dogear.seconds" -}}
+{{- div (include "dogear.milliseconds" .) 1000 }}
 {{- end }}
 
 {{/* The kinds of sets that the service looks at. */}}

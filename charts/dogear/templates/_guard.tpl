@@ -190,5 +190,15 @@ are told at once, each with its name and what to do.
 {{- if and $v.metrics.serviceMonitor.enabled (not $v.metrics.service.enabled) }}
 {{- $p = append $p "metrics.serviceMonitor.enabled: it needs the Service: set metrics.service.enabled to true" }}
 {{- end }}
+{{- if and $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled }}
+{{- $p = append $p "metrics.podMonitor.enabled: metrics.serviceMonitor has the same Pods scraped, and all would be counted twice: set one of them to false" }}
+{{- end }}
+{{- range $name := list "serviceMonitor" "podMonitor" }}
+{{- with index $v.metrics $name }}
+{{- if and .interval .scrapeTimeout (gt (include "dogear.milliseconds" .scrapeTimeout | int64) (include "dogear.milliseconds" .interval | int64)) }}
+{{- $p = append $p (printf "metrics.%s.scrapeTimeout: %s is more than the interval, which is %s" $name .scrapeTimeout .interval) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- toJson $p }}
 {{- end }}

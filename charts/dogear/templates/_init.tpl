@@ -12,7 +12,7 @@ it says which values contradict each other.
   "webhook.serviceAccount" "webhook.podDisruptionBudget"
   "callback" "callback.service" "callback.certificate"
   "rbac" "rbac.aggregate" "namespaced" "crds" "uninstall" "tests" "tests.rbac" "hooks"
-  "metrics" "metrics.service" "metrics.serviceMonitor" "metrics.prometheusRule" "metrics.dashboard"
+  "metrics" "metrics.service" "metrics.serviceMonitor" "metrics.podMonitor" "metrics.prometheusRule" "metrics.dashboard"
   "networkPolicy" "networkPolicy.apiServer"
 }}
 {{- $at := $.Values }}

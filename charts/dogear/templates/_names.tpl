@@ -41,6 +41,12 @@ app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- end }}
 
+{{/* Labels by which Pods with metrics are selected. */}}
+{{- define "dogear.metricsSelector" -}}
+{{ include "dogear.selector" (dict "root" .) }}
+dogear.dev/metrics: "true"
+{{- end }}
+
 {{/* The map of texts, some of them of users, less what is null. */}}
 {{- define "dogear.texts" -}}
 {{- $texts := dict }}

@@ -62,6 +62,9 @@
 {{- if $v.uninstall.keepState }}
 {{- $w = append $w "uninstall.keepState: after helm uninstall, objects with Dogear's finalizer cannot be deleted until an installation goes on, or `dogear uninstall` releases them." }}
 {{- end }}
+{{- if and $v.metrics.prometheusRule.enabled (not (or $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled)) }}
+{{- $w = append $w (printf "metrics.prometheusRule without metrics.serviceMonitor or metrics.podMonitor: the alerts are on the job %s-metrics of namespace %s, and DogearDown fires for good if nobody else scrapes the Pods by this name." (include "dogear.fullname" .) .Release.Namespace) }}
+{{- end }}
 {{- if not $v.rbac.create }}
 {{- $w = append $w "rbac.create is false: roles and bindings must be there already, those of the hooks included." }}
 {{- end }}

@@ -13,7 +13,7 @@ import (
 )
 
 // pages are those that tell of the chart.
-var pages = []string{"install.md", "gitops.md", "service.md", "uninstall.md", "troubleshooting.md", "check.md"}
+var pages = []string{"install.md", "gitops.md", "ha.md", "upgrade.md", "service.md", "uninstall.md", "troubleshooting.md", "check.md"}
 
 // code returns the blocks of a language in a page.
 func code(t *testing.T, page, language string) (blocks []string) {
@@ -52,6 +52,15 @@ func TestValuesInTheDocumentation(t *testing.T) {
 	}
 	if count < 8 {
 		t.Errorf("there are %d only", count)
+	}
+}
+
+// The values to copy are those that are tested.
+func TestTheValuesForHighAvailability(t *testing.T) {
+	t.Parallel()
+	_, file, _ := strings.Cut(read(t, "charts", "dogear", "ci", "ha-values.yaml"), "\n") // a comment comes first
+	if blocks := code(t, "ha.md", "yaml"); len(blocks) != 1 || blocks[0] != file {
+		t.Errorf("docs/ha.md has\n%s\nand the file\n%s", strings.Join(blocks, "\n---\n"), file)
 	}
 }
 
@@ -132,7 +141,7 @@ func TestNamesOfValuesInTheDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := "`((?:" + strings.Join(slices.Sorted(maps.Keys(root)), "|") + `)(?:\.[a-zA-Z]+)+)[:= ` + "`]"
-	for _, page := range pages[:2] {
+	for _, page := range pages[:4] {
 		for _, match := range regexp.MustCompile(names).FindAllStringSubmatch(read(t, "docs", page), -1) {
 			var node any = root
 			for part := range strings.SplitSeq(match[1], ".") {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers its metrics
@@ -151,6 +153,55 @@ func TestAlertsCanBeChosen(t *testing.T) {
 		}
 		if a.name == "DogearOldestPending" && !strings.HasSuffix(a.expression, "> 60") {
 			t.Errorf("%s", a.expression)
+		}
+	}
+}
+
+// A severity of users is one that their routes know.
+func TestLabelsOfUsersGoBeforeThoseOfAlerts(t *testing.T) {
+	t.Parallel()
+	for _, a := range alerts(t, "--set", "metrics.prometheusRule.alertLabels.severity=page,metrics.prometheusRule.alertLabels.level=2,metrics.prometheusRule.alertLabels.none=null") {
+		if a.labels["severity"] != "page" || a.labels["level"] != "2" || a.name == "DogearDown" && a.labels["component"] == "" {
+			t.Errorf("%s: labels %v", a.name, a.labels)
+		}
+	}
+}
+
+// What is scraped has the job that alerts are on, however Prometheus finds it.
+func TestAlertsAreOnWhatIsScraped(t *testing.T) {
+	t.Parallel()
+	job := `job="dogear-metrics",namespace="dogear"`
+	for _, a := range alerts(t) {
+		if !strings.Contains(a.expression, job) && a.name != "DogearFailOpen" {
+			t.Errorf("%s: %s: want %s", a.name, a.expression, job)
+		}
+	}
+	objects := rendered(t, "--set", "metrics.serviceMonitor.enabled=true")
+	labels, _, _ := unstructured.NestedStringMap(find(objects, "ServiceMonitor", "dogear").Object, "spec", "selector", "matchLabels")
+	matched := 0
+	for _, o := range objects {
+		if o.GetKind() == "Service" && k8slabels.SelectorFromSet(labels).Matches(k8slabels.Set(o.GetLabels())) {
+			matched++
+			if o.GetName() != "dogear-metrics" { // the name of the Service is the job
+				t.Errorf("%s is scraped, too", o.GetName())
+			}
+		}
+	}
+	if matched != 1 {
+		t.Errorf("%d Services have the labels %v", matched, labels)
+	}
+
+	objects = rendered(t, "--set", "metrics.podMonitor.enabled=true,metrics.service.enabled=false,crds.migrate=true")
+	monitor := find(objects, "PodMonitor", "dogear")
+	endpoints, _, _ := unstructured.NestedSlice(monitor.Object, "spec", "podMetricsEndpoints")
+	if want := []any{map[string]any{"port": "metrics", "relabelings": []any{map[string]any{"targetLabel": "job", "replacement": "dogear-metrics"}}}}; !reflect.DeepEqual(endpoints, want) {
+		t.Errorf("endpoints %v: want %v", endpoints, want)
+	}
+	labels, _, _ = unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
+	for _, pod := range podsOf(t, objects) {
+		_, serves := map[string]bool{"dogear-controller": true, "dogear-webhook": true}[pod.Name]
+		if got := k8slabels.SelectorFromSet(labels).Matches(k8slabels.Set(pod.Labels)); got != serves {
+			t.Errorf("%s is scraped: %t", pod.Name, got)
 		}
 	}
 }

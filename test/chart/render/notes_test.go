@@ -79,6 +79,7 @@ func TestNotesWarnOfRisks(t *testing.T) {
 		"crds.keep=false":                                                        "crds.keep is false: helm uninstall deletes the CRDs, and with them all sets of the cluster.",
 		"uninstall.enabled=false":                                                "before helm uninstall run `dogear uninstall`",
 		"uninstall.keepState=true":                                               "objects with Dogear's finalizer cannot be deleted until an installation goes on",
+		"metrics.prometheusRule.enabled=true":                                    "the alerts are on the job dogear-metrics of namespace dogear, and DogearDown fires for good",
 		"rbac.create=false":                                                      "roles and bindings must be there already",
 	} {
 		if text := notes(t, set); !strings.Contains(text, "Choices to think about:\n- ") || !strings.Contains(text, want) {
@@ -93,6 +94,7 @@ func TestNotesDoNotWarnOfWhatIsWell(t *testing.T) {
 		"webhook.podDisruptionBudget.minAvailable=50%", "webhook.podDisruptionBudget.maxUnavailable=1%",
 		"webhook.replicas=3,webhook.podDisruptionBudget.minAvailable=2", "controller.podDisruptionBudget.maxUnavailable=0",
 		"webhook.replicas=null,controller.replicas=null",
+		"metrics.prometheusRule.enabled=true,metrics.serviceMonitor.enabled=true", "metrics.prometheusRule.enabled=true,metrics.podMonitor.enabled=true",
 	} {
 		if text := notes(t, set); strings.Contains(text, "Choices to think about") {
 			t.Errorf("%s:\n%s", set, text)

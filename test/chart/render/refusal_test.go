@@ -28,6 +28,8 @@ var refusals = []struct{ name, set, want string }{
 	{"the controller's, too", "controller.strategy.type=Foo", "at '/controller/strategy/type': value must be one of 'RollingUpdate', 'Recreate'"},
 	{"an empty duration", "settings.gracePeriod=", "at '/settings/gracePeriod': minLength: got 0, want 1"},
 	{"parts of seconds", "webhook.timeout=1.5s", "at '/webhook/timeout': '1.5s' does not match pattern"},
+	{"an interval without a unit", "metrics.serviceMonitor.interval=30", "at '/metrics/serviceMonitor/interval': got number, want null or string"},
+	{"an interval that is none", "metrics.podMonitor.interval=often", "at '/metrics/podMonitor/interval': 'often' does not match pattern"},
 	{"a URL without TLS", "webhook.url=http://example.com", "at '/webhook/url': 'http://example.com' does not match pattern"},
 
 	{"a webhook in namespaces", "namespaced.enabled=true,webhook.enabled=true", "webhook.enabled: a namespaced installation has no webhook, whose configuration is for the whole cluster: leave it at auto, or set namespaced.enabled to false"},
@@ -82,6 +84,8 @@ var refusals = []struct{ name, set, want string }{
 	{"state that is kept and removed", "uninstall.keepState=true,uninstall.removeMarkers=true", "uninstall.removeMarkers: uninstall.keepState leaves all state on objects"},
 	{"a callback that is off", "callback.url=https://example.com", "callback.enabled: it is false, though callback.url or callback.certificate.secretName is set"},
 	{"a monitor of nothing", "metrics.serviceMonitor.enabled=true,metrics.service.enabled=false", "metrics.serviceMonitor.enabled: it needs the Service"},
+	{"two monitors", "metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true", "metrics.podMonitor.enabled: metrics.serviceMonitor has the same Pods scraped"},
+	{"a scrape without end", "metrics.podMonitor.interval=1s,metrics.podMonitor.scrapeTimeout=1001ms", "metrics.podMonitor.scrapeTimeout: 1001ms is more than the interval, which is 1s"},
 	{"a namespace twice", "rbac.endpointSecrets[0].namespace=a,rbac.endpointSecrets[1].namespace=a", `rbac.endpointSecrets: namespace "a" is there twice`},
 	{"Services of all and of some", "rbac.endpointServices[0].namespace=a", "rbac.endpointServices: rbac.allEndpointServices has all of them"},
 	{"Secrets of all and of some", "rbac.allEndpointSecrets=true,rbac.endpointSecrets[0].namespace=a", "rbac.endpointSecrets: rbac.allEndpointSecrets has all of them"},

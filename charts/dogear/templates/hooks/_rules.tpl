@@ -13,7 +13,7 @@
   verbs: [get, list, patch]
 {{- end }}
 
-{{/* uninstall: what it changes in the namespace of the release. */}}
+{{/* uninstall: what it reads and changes in the namespace of the release. */}}
 {{- define "dogear.rules.uninstallOwn" -}}
 - apiGroups: [apps]
   resources: [deployments]
@@ -29,6 +29,12 @@
   resources: [configmaps]
   resourceNames: [dogear.dev]
   verbs: [get, delete]
+{{- if .Values.namespaced.enabled }}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [{{ include "dogear.fullname" . }}-settings] # they name the namespaces
+  verbs: [get]
+{{- end }}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [dogear.dev]

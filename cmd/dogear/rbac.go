@@ -10,8 +10,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/controller/sets"
 )
@@ -20,7 +21,7 @@ import (
 type rbacOptions struct {
 	status    string
 	namespace string
-	account   string
+	accounts  []string
 	output    string
 }
 
@@ -42,14 +43,21 @@ it, and whether it has a status subresource, to which payloads are written;
 --status=true or false spares the question, and no cluster is needed.
 
 With --namespace-role it is a Role in that namespace, and a RoleBinding of it to
-the controller's ServiceAccount: for an installation without rights in the cluster.`,
+the controller's ServiceAccount: for an installation without rights in the cluster.
+Where that is X-controller, as the chart calls it, X-uninstall is bound as well:
+the Job by which 'helm uninstall' releases the objects. With other names, name both.
+
+Resources that no set may name are refused, with the reason.`,
 		Example: `  dogear rbac certificates.cert-manager.io | kubectl apply -f -
 
   # For a repository, without a cluster.
   dogear rbac services persistentvolumeclaims --status=true >roles.yaml
 
   # In one namespace only.
-  dogear rbac certificates.cert-manager.io --namespace-role=shop --service-account=dogear/dogear-controller`,
+  dogear rbac certificates.cert-manager.io --namespace-role=shop --service-account=dogear/dogear-controller
+
+  # The same, where ServiceAccounts have names of your own.
+  dogear rbac certificates.cert-manager.io --namespace-role=shop --service-account=dogear/robot,dogear/remover`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return wrongUsage("name a resource: dogear rbac certificates.cert-manager.io")
@@ -62,7 +70,7 @@ the controller's ServiceAccount: for an installation without rights in the clust
 	flags.SortFlags = false // what belongs together stays together
 	flags.StringVar(&o.status, "status", "auto", "whether the resources have a status subresource: auto (ask the API server), true or false")
 	flags.StringVar(&o.namespace, "namespace-role", "", "make Roles in this namespace, not ClusterRoles")
-	flags.StringVar(&o.account, "service-account", "", "namespace/name of the controller's ServiceAccount, for --namespace-role; default: that of the Dogear in the cluster")
+	flags.StringSliceVar(&o.accounts, "service-account", nil, "namespace/name of the controller's ServiceAccount, for --namespace-role, and of others that need the same; default: that of the Dogear in the cluster")
 	flags.StringVarP(&o.output, "output", "o", "yaml", "yaml or json")
 	target = addCluster(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions([]string{"auto", "true", "false"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
@@ -80,7 +88,7 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 	if !slices.Contains([]string{"auto", "true", "false"}, o.status) {
 		return wrongUsage("--status is %q: want auto, true or false", o.status)
 	}
-	if o.account != "" && o.namespace == "" {
+	if len(o.accounts) > 0 && o.namespace == "" {
 		return wrongUsage("--service-account is for --namespace-role: a ClusterRole is not bound")
 	}
 	quiet()
@@ -90,6 +98,9 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 		if err != nil {
 			return usageError{err}
 		}
+		if reason := v1alpha1.Forbidden(name); reason != "" {
+			return wrongUsage("no set may name %s: %s", name, reason)
+		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -98,7 +109,7 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 	if err != nil {
 		return err
 	}
-	account, err := serviceAccount(cmd.Context(), target, o)
+	subjects, err := serviceAccounts(cmd.Context(), target, o)
 	if err != nil {
 		return err
 	}
@@ -108,33 +119,50 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 			roles = append(roles, sets.ResourceRole(name, status[i]))
 			continue
 		}
-		role, binding := sets.NamespacedRole(o.namespace, name, status[i], rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name})
+		role, binding := sets.NamespacedRole(o.namespace, name, status[i], subjects...)
 		roles = append(roles, role, binding)
 	}
 	return printObjects(cmd.OutOrStdout(), o.output, roles)
 }
 
-// serviceAccount is that of the controller, to which Roles are bound.
-func serviceAccount(ctx context.Context, target *cluster, o rbacOptions) (account types.NamespacedName, err error) {
-	switch namespace, name, ok := strings.Cut(o.account, "/"); {
-	case o.namespace == "":
-		return account, nil
-	case o.account == "":
-	case !ok || namespace == "" || name == "":
-		return account, wrongUsage("--service-account is %q: want namespace/name", o.account)
-	default:
-		return types.NamespacedName{Namespace: namespace, Name: name}, nil
+// serviceAccounts are those to which Roles are bound: those that are given, else
+// the controller's; of one alone, the Job's that belongs to it, too.
+func serviceAccounts(ctx context.Context, target *cluster, o rbacOptions) (subjects []rbacv1.Subject, err error) {
+	if o.namespace == "" {
+		return nil, nil
 	}
+	for _, text := range o.accounts {
+		namespace, name, ok := strings.Cut(text, "/")
+		if !ok || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return nil, wrongUsage("--service-account is %q: want namespace/name", text)
+		}
+		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})
+	}
+	if len(subjects) == 0 {
+		controller, err := findController(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, controller)
+	}
+	if len(subjects) == 1 {
+		return sets.WithUninstall(subjects[0]), nil
+	}
+	return subjects, nil
+}
+
+// findController is the ServiceAccount of the controller in the cluster.
+func findController(ctx context.Context, target *cluster) (controller rbacv1.Subject, err error) {
 	connection, err := target.connect()
 	if err != nil {
-		return account, fmt.Errorf("%w; without a cluster, set --service-account", err)
+		return controller, fmt.Errorf("%w; without a cluster, set --service-account", err)
 	}
 	found, err := installation.Find(ctx, connection.Client, target.namespace)
 	if err == nil && found.ServiceAccount() == "" {
 		err = fmt.Errorf("there is no controller in namespace %q", found.Namespace)
 	}
 	if err != nil {
-		return account, fmt.Errorf("find the controller's ServiceAccount, or set --service-account: %w", err)
+		return controller, fmt.Errorf("find the controller's ServiceAccount, or set --service-account: %w", err)
 	}
-	return types.NamespacedName{Namespace: found.Namespace, Name: found.ServiceAccount()}, nil
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: found.Namespace, Name: found.ServiceAccount()}, nil
 }

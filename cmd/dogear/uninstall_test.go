@@ -97,7 +97,7 @@ func (b *clusterBench) rbac(t *testing.T) {
 		t.Errorf("status %d, %s%s", status, stderr, stdout)
 	}
 	_, stderr, status = dogear(t, demo.Options{}, "rbac", "bindings")
-	if status != exitOK || !strings.Contains(stderr, "bindings cannot be listed and patched") {
+	if status != exitUsage || !strings.Contains(stderr, "no set may name bindings: they are not stored") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 	for args, want := range map[string]string{

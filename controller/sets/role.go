@@ -42,10 +42,10 @@ func ResourceRules(resource schema.GroupResource, status bool) []rbacv1.PolicyRu
 	return rules
 }
 
-// NamespacedRole is what lets Dogear's controller, as this subject, handle
-// the objects of a resource in one namespace: for an installation that has no
-// rights in the cluster.
-func NamespacedRole(namespace string, resource schema.GroupResource, status bool, controller rbacv1.Subject) (*rbacv1.Role, *rbacv1.RoleBinding) {
+// NamespacedRole is what lets these subjects handle the objects of a resource in
+// one namespace: for an installation that has no rights in the cluster. They are
+// its controller, and the Job that releases the objects when it is removed.
+func NamespacedRole(namespace string, resource schema.GroupResource, status bool, subjects ...rbacv1.Subject) (*rbacv1.Role, *rbacv1.RoleBinding) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: ResourceRoleName(resource)}
 	role := &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
@@ -56,7 +56,21 @@ func NamespacedRole(namespace string, resource schema.GroupResource, status bool
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 		ObjectMeta: meta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.Kind, Name: role.Name},
-		Subjects:   []rbacv1.Subject{controller},
+		Subjects:   subjects,
 	}
 	return role, binding
+}
+
+// WithUninstall adds the ServiceAccount of the chart's uninstall Job to that of
+// its controller: the objects that the one holds, the other must be able to
+// release. It is known by its name; with another name of the controller's there
+// is none to add.
+func WithUninstall(controller rbacv1.Subject) []rbacv1.Subject {
+	release, ours := strings.CutSuffix(controller.Name, "-controller")
+	if !ours || release == "" || controller.Kind != rbacv1.ServiceAccountKind {
+		return []rbacv1.Subject{controller}
+	}
+	job := controller
+	job.Name = release + "-uninstall"
+	return []rbacv1.Subject{controller, job}
 }

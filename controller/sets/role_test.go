@@ -1,8 +1,10 @@
 package sets
 
 import (
+	"slices"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -41,5 +43,28 @@ func TestARoleForTheCoreGroup(t *testing.T) {
 	role := ResourceRole(schema.GroupResource{Resource: "services"}, false)
 	if role.Name != "dogear-services" || len(role.Rules) != 1 || role.Rules[0].APIGroups[0] != "" {
 		t.Errorf("got %+v", role)
+	}
+}
+
+// The Job that releases the objects of a namespace needs the rights of the
+// controller that holds them.
+func TestARoleInANamespaceIsForTheUninstallJobToo(t *testing.T) {
+	account := func(name string) rbacv1.Subject {
+		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "dogear", Name: name}
+	}
+	for _, c := range []struct {
+		controller rbacv1.Subject
+		want       []rbacv1.Subject
+	}{
+		{account("dogear-controller"), []rbacv1.Subject{account("dogear-controller"), account("dogear-uninstall")}},
+		{account("my-dogear-controller"), []rbacv1.Subject{account("my-dogear-controller"), account("my-dogear-uninstall")}},
+		{account("robot"), []rbacv1.Subject{account("robot")}},
+		{account("-controller"), []rbacv1.Subject{account("-controller")}},
+		{subjectOf("alice-controller"), []rbacv1.Subject{subjectOf("alice-controller")}},
+	} {
+		_, binding := NamespacedRole("shop", schema.GroupResource{Resource: "services"}, false, WithUninstall(c.controller)...)
+		if !slices.Equal(binding.Subjects, c.want) {
+			t.Errorf("%s: got %+v, want %+v", c.controller.Name, binding.Subjects, c.want)
+		}
 	}
 }

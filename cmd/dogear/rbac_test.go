@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/dogear-dev/dogear/cmd/dogear/demo"
+)
+
+// Who handles the objects of a namespace, and who releases them when all is
+// removed, are two.
+func TestARoleInANamespaceIsBoundToTheJobToo(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/no/such/file")
+	for given, want := range map[string][]string{
+		"dogear/dogear-controller":       {"dogear/dogear-controller", "dogear/dogear-uninstall"},
+		"dogear/robot":                   {"dogear/robot"},
+		"dogear/robot,dogear/remover":    {"dogear/robot", "dogear/remover"},
+		"dogear/x-controller,dogear/bye": {"dogear/x-controller", "dogear/bye"},
+	} {
+		stdout, stderr, status := dogear(t, demo.Options{}, "rbac", "services", "--status=true", "--namespace-role=shop", "--service-account="+given, "-o", "json")
+		list := struct{ Items []rbacv1.RoleBinding }{}
+		if err := json.Unmarshal([]byte(stdout), &list); err != nil || status != exitOK || len(list.Items) != 2 {
+			t.Errorf("%s: status %d, %v, %s%s", given, status, err, stderr, stdout)
+			continue
+		}
+		var have []string
+		for _, s := range list.Items[1].Subjects {
+			if have = append(have, s.Namespace+"/"+s.Name); s.Kind != rbacv1.ServiceAccountKind {
+				t.Errorf("%s: got %+v", given, s)
+			}
+		}
+		if !slices.Equal(have, want) {
+			t.Errorf("%s: bound to %q, want %q", given, have, want)
+		}
+	}
+	for _, wrong := range []string{"a", "a/", "/b", "a/b,c", "a/b,", "a/b/c", "A/b"} {
+		stdout, stderr, status := dogear(t, demo.Options{}, "rbac", "pods", "--status=true", "--namespace-role=x", "--service-account="+wrong)
+		if status != exitUsage || !strings.Contains(stderr, "want namespace/name") || stdout != "" {
+			t.Errorf("%q: status %d, %s%s", wrong, status, stderr, stdout)
+		}
+	}
+}
+
+// Rights that no set could make use of are not printed.
+func TestNoRolesForWhatNoSetMayName(t *testing.T) {
+	for args, want := range map[string]string{
+		"leases.coordination.k8s.io":                      "no set may name leases.coordination.k8s.io: leases change every few seconds",
+		"services clusterroles.rbac.authorization.k8s.io": "no set may name clusterroles.rbac.authorization.k8s.io: to change a role",
+		"handlersets.dogear.dev":                          "no set may name handlersets.dogear.dev: these are Dogear's own kinds",
+		"v1/events":                                       "no set may name events: Dogear writes events",
+		"events.k8s.io/v1/events":                         "no set may name events.events.k8s.io",
+		"authorization.k8s.io/v1/subjectaccessreviews":    "reviews are questions to the API server",
+	} {
+		for _, more := range [][]string{{"--status=false"}, {"--status=false", "--namespace-role=x", "--service-account=a/b"}, {}} {
+			line := append(append([]string{"rbac"}, strings.Fields(args)...), more...)
+			stdout, stderr, status := dogear(t, demo.Options{}, line...)
+			if status != exitUsage || !strings.HasPrefix(stderr, "dogear: no set may name ") || !strings.Contains(stderr, want) || stdout != "" {
+				t.Errorf("dogear %q: status %d, %s%s", line, status, stderr, stdout)
+			}
+		}
+	}
+}

@@ -85,10 +85,28 @@ func (c *checker) service(path, value string) {
 	}
 }
 
+// url checks where others call this process; empty is fine. It is not repeated,
+// as there may be a password in it.
 func (c *checker) url(path, value string) {
-	if u, err := url.Parse(value); value != "" && (err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil) {
-		c.bad(path, "want https://host:port")
+	if value == "" {
+		return
 	}
+	u, err := url.Parse(value)
+	switch {
+	case err != nil, u.Scheme != "https", u.Hostname() == "":
+		c.bad(path, "want https://host:port")
+	case u.User != nil || strings.ContainsAny(value, "?#"):
+		c.bad(path, "want https://host:port without user, query and fragment: API servers and endpoints take none")
+	case strings.HasSuffix(u.Host, ":") || u.Port() != "" && !isPort(u.Port()):
+		c.bad(path, "want https://host:port, with a port from 1 to 65535, or none for 443")
+	case strings.ContainsAny(value, " \t"):
+		c.bad(path, "want https://host:port, without spaces")
+	}
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && port > 0
 }
 
 func (s Settings) checkProcess(c *checker) {

@@ -127,3 +127,33 @@ func TestNetworks(t *testing.T) {
 		}
 	}
 }
+
+// Addresses by which others call this process are refused here, and not when they
+// are made use of.
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"https://h": "", "https://h:9443": "", "https://h/path/admit": "", "https://[2001:db8::1]:443/": "", "https://h:65535": "",
+		"http://h": "want https://host:port", "https://": "want https://host:port", "https://:99999 x": "want https://host:port", "h:443": "want https://host:port",
+		"https://:443": "want https://host:port", "//h": "want https://host:port",
+		"https://u@h": "without user, query and fragment", "https://u:hunter2@h": "without user, query and fragment",
+		"https://h/x?y=1": "without user, query and fragment", "https://h?": "without user, query and fragment",
+		"https://h/#x": "without user, query and fragment", "https://h#": "without user, query and fragment",
+		"https://h:0": "a port from 1 to 65535", "https://h:65536": "a port from 1 to 65535", "https://h:": "a port from 1 to 65535",
+		"https://h/a b": "without spaces",
+	} {
+		for path, change := range map[string]func(*config.Settings){
+			"webhook.url: ":  func(s *config.Settings) { s.Webhook.Service, s.Webhook.URL = "", value },
+			"callback.url: ": func(s *config.Settings) { s.Callback.Service, s.Callback.URL = "", value },
+		} {
+			s := valid()
+			change(&s)
+			switch err := s.Validate(); {
+			case want == "" && err != nil:
+				t.Errorf("%s%q: %v", path, value, err)
+			case want != "" && (err == nil || !strings.HasPrefix(err.Error(), path) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")):
+				t.Errorf("%s%q: got %v, want %q", path, value, err, want)
+			}
+		}
+	}
+}

@@ -27,6 +27,8 @@ func TestNewSaysWhichOptionCannotBeUsed(t *testing.T) {
 		"Budget":                     {Domain: "a.example.com", Budget: storage.Budget{Marker: 1 << 20}},
 		"set Service (in a cluster)": {Domain: "a.example.com", Webhook: &Webhook{}},
 		"want https://host:port":     {Domain: "a.example.com", Webhook: &Webhook{URL: "http://a.example.com"}},
+		"without user, query":        {Domain: "a.example.com", Webhook: &Webhook{URL: "https://a.example.com/x?y=1"}},
+		"query and fragment":         {Domain: "a.example.com", Webhook: &Webhook{URL: "https://u:p@a.example.com"}},
 		"Webhook.Timeout":            {Domain: "a.example.com", Webhook: &Webhook{Service: "s", Timeout: time.Millisecond}},
 		"Roles leave nothing to do":  {Domain: "a.example.com", Roles: RoleWebhook},
 	} {

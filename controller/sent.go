@@ -16,6 +16,9 @@ const takeUp = 2 * time.Second
 type sent struct {
 	mu    sync.Mutex
 	kinds map[schema.GroupVersionKind]sentKind
+	// held is why it cannot be published now; empty: nothing is known to be in
+	// the way.
+	held string
 }
 
 type sentKind struct {
@@ -38,6 +41,14 @@ func (s *sent) published(d *declared, now time.Time) {
 	s.kinds = kinds
 }
 
+// holdUp takes in why the configuration cannot be published; empty: it can.
+// Nothing but Ready waits for it: objects are handled all the same.
+func (s *sent) holdUp(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = why
+}
+
 // awaited tells what of d API servers may not send yet of a kind; empty:
 // nothing. What a stamp would have done the controller makes up for, so only
 // defaults wait until it has been taken up.
@@ -49,8 +60,10 @@ func (s *sent) awaited(d *declared, gvk schema.GroupVersionKind, now time.Time) 
 			continue
 		}
 		k, ok := s.kinds[gvk]
-		switch {
-		case !ok || k.scope != scopeOf(set):
+		switch changed := !ok || k.scope != scopeOf(set); {
+		case changed && s.held != "":
+			return "the API server cannot be told what to send to admission: " + s.held
+		case changed:
 			return "the API server is about to be told what to send to admission"
 		case len(set.Defaults) > 0 && now.Sub(k.since) < takeUp:
 			return "the API server is taking up what to send to admission"

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,7 +32,8 @@ type Webhook struct {
 	// ServicePort is the Service's port. Default: 443.
 	ServicePort int32
 	// URL is how API servers reach the webhook that runs outside of the
-	// cluster, instead of Service: "https://host:9443".
+	// cluster, instead of Service: "https://host:9443". They take no user, query
+	// and fragment.
 	URL string
 
 	// CertificateDir holds tls.crt, tls.key and ca.crt, as cert-manager mounts
@@ -150,9 +152,18 @@ func (op *Operator) newPublisher(wake <-chan struct{}) (*webhook.Publisher, erro
 	return publisher, nil
 }
 
+// caBundle is what API servers are to trust. While there is none, as a
+// certificate of others is late, what was published before stays; the publisher
+// tries again, and nothing else waits for it.
 func (op *Operator) caBundle(ctx context.Context, manager *cert.Manager) ([]byte, error) {
 	if dir := op.options.Webhook.CertificateDir; dir != "" {
-		return cert.ReadCABundle(filepath.Join(dir, "ca.crt"))
+		bundle, err := cert.ReadCABundle(filepath.Join(dir, "ca.crt"))
+		if err != nil {
+			op.sent.holdUp(err.Error())
+			return nil, err
+		}
+		op.sent.holdUp("")
+		return bundle, nil
 	}
 	bundle, err := manager.Ensure(ctx)
 	if err != nil {
@@ -228,8 +239,8 @@ func (w *Webhook) validate() error {
 	if (w.Service == "") == (w.URL == "") {
 		return errors.New("options: Webhook: set Service (in a cluster) or URL (outside of one), and not both")
 	}
-	if u, err := url.Parse(w.URL); w.URL != "" && (err != nil || u.Scheme != "https" || u.Hostname() == "") {
-		return fmt.Errorf("options: Webhook.URL %q: want https://host:port", w.URL)
+	if u, err := url.Parse(w.URL); w.URL != "" && (err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(w.URL, "?#")) {
+		return errors.New("options: Webhook.URL: want https://host:port, without user, query and fragment")
 	}
 	if t := w.Timeout; t != 0 && (t < time.Second || t > 30*time.Second) {
 		return fmt.Errorf("options: Webhook.Timeout is %s: want 0 (default) or 1s to 30s", t)

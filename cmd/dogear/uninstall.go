@@ -46,6 +46,10 @@ Payloads in .status stay. So do annotations, unless --remove-markers takes off a
 that begin with dogear.dev/, those that you have set included; annotations of
 operators made with the SDK have other prefixes and are not touched.
 
+With --namespaces that is all that is looked at, and nothing outside of these
+namespaces: they have to be all in which this Dogear works. One that works in the
+whole cluster is refused, as is a namespace that isn't there.
+
 An object that the API server refuses to change holds up no other: it is listed,
 with the reason, and its Dogear state stays known for the next run. A run that was
 interrupted is finished by another. 'helm uninstall' runs this command before
@@ -60,6 +64,9 @@ The exit status is 0 if nothing is left, 1 if something is, 2 for wrong usage.`,
 
   # The release is gone, and nobody knows what it has handled.
   dogear uninstall --all-resources
+
+  # An installation without rights in the cluster.
+  dogear uninstall -n dogear --namespaces=shop,bank
 
   # Move Dogear to another namespace or release: all state stays.
   dogear uninstall --keep-state -n dogear
@@ -76,7 +83,8 @@ The exit status is 0 if nothing is left, 1 if something is, 2 for wrong usage.`,
 	flags.BoolVar(&o.KeepState, "keep-state", false, "end after step 2: objects, sets and the ledger stay for an installation that goes on")
 	flags.BoolVar(&o.RemoveMarkers, "remove-markers", false, "take all annotations dogear.dev/... off objects, too")
 	flags.BoolVar(&o.AllResources, "all-resources", false, "look through all resources that the API server serves")
-	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "look into these namespaces only, as for an installation without rights in the cluster")
+	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "look into these namespaces only: all those of an installation without rights in the cluster")
+	flags.StringVar(&o.Release, "release", "", "change nothing if a Helm release of another name runs in the same namespace, too; default: all Deployments there are stopped")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give up after this time")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json; progress is on stderr")
 	target = addCluster(cmd)
@@ -91,8 +99,13 @@ func runUninstall(cmd *cobra.Command, target *cluster, o uninstallOptions) error
 	switch {
 	case o.timeout <= 0:
 		return wrongUsage("--timeout is %s: want more than 0", o.timeout)
+	case cmd.Flags().Changed("namespaces") && len(o.Namespaces) == 0:
+		return wrongUsage("--namespaces is empty: name those in which Dogear works, or leave it out")
 	case o.KeepState && (o.RemoveMarkers || o.AllResources):
 		return wrongUsage("--keep-state leaves objects as they are: leave out --remove-markers and --all-resources")
+	}
+	if err := uninstall.CheckNamespaces(o.Namespaces); err != nil {
+		return wrongUsage("--namespaces: %w", err)
 	}
 	toAsk := !o.yes && !o.DryRun
 	if toAsk && !isTerminal(cmd.InOrStdin()) {

@@ -166,7 +166,7 @@ func (b *clusterBench) migrate(t *testing.T) {
 	}
 	stdout, stderr, status = dogear(t, demo.Options{}, "migrate", "-o", "json")
 	var result migrate.Result
-	if err := json.Unmarshal([]byte(stdout), &result); err != nil || status != exitOK || !result.Done || len(result.CRDs) != 2 || !strings.Contains(stderr, "all objects are stored as v1alpha1") {
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || status != exitOK || !result.Done || len(result.CRDs) != 2 || strings.Count(stdout, `"left": []`) != 2 || !strings.Contains(stderr, "all objects are stored as v1alpha1") {
 		t.Errorf("status %d, %v, %s%s", status, err, stderr, stdout)
 	}
 }
@@ -233,7 +233,7 @@ func (b *clusterBench) uninstall(t *testing.T) {
 
 func TestHelpOfClusterCommands(t *testing.T) {
 	for args, want := range map[string][]string{
-		"uninstall --help":             {"Examples:", "--dry-run", "--keep-state", "--remove-markers", "--all-resources", "--namespaces", "--timeout", "--yes", "--context", "exit status"},
+		"uninstall --help":             {"Examples:", "--dry-run", "--keep-state", "--remove-markers", "--all-resources", "--namespaces", "--release", "--timeout", "--yes", "--context", "exit status"},
 		"rbac --help":                  {"Examples:", "--status", "--namespace-role", "--service-account", "kubectl apply -f -"},
 		"migrate --help":               {"Examples:", "--timeout", "storedVersions", "exit status"},
 		"__complete uninstall -o ":     {"text", "json"},
@@ -262,6 +262,9 @@ func TestWrongUsageOfClusterCommands(t *testing.T) {
 		"uninstall --yes --timeout=0":             `dogear: --timeout is 0s: want more than 0`,
 		"uninstall --keep-state --remove-markers": `dogear: --keep-state leaves objects as they are: leave out --remove-markers`,
 		"uninstall --keep-state --all-resources":  `dogear: --keep-state leaves objects as they are`,
+		"uninstall --yes --namespaces=shop,":      `dogear: --namespaces: "" is no name of a namespace`,
+		"uninstall --yes --namespaces=":           `dogear: --namespaces is empty: name those in which Dogear works, or leave it out`,
+		"uninstall --dry-run --namespaces=a.b":    `dogear: --namespaces: "a.b" is no name of a namespace`,
 		"uninstall":                               `dogear: nobody can be asked`,
 		"uninstal":                                `dogear: there is no command "uninstal": did you mean "uninstall"?`,
 		"migrate -o yaml":                         `dogear: --output is "yaml": want text or json`,

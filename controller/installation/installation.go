@@ -13,6 +13,9 @@ const (
 	// ComponentLabel is on the Deployments of the service and on their Pods,
 	// whatever the release is called; its value is one of the components.
 	ComponentLabel = "dogear.dev/component"
+	// ReleaseLabel is on all that the chart makes; its value is the name of the
+	// release.
+	ReleaseLabel = "app.kubernetes.io/instance"
 	// ComponentController handles objects.
 	ComponentController = "controller"
 	// ComponentWebhook serves admission.

@@ -53,12 +53,12 @@ type CRD struct {
 	// Version is that in which objects are stored, StoredVersions those in which
 	// some may have been stored before the run.
 	Version        string   `json:"version,omitempty"`
-	StoredVersions []string `json:"storedVersions,omitempty"`
+	StoredVersions []string `json:"storedVersions"`
 	// Objects is how many there are, and Rewritten how many are known to have
 	// been stored anew. They are not counted where there was nothing to do.
 	Objects   int    `json:"objects"`
 	Rewritten int    `json:"rewritten"`
-	Left      []Left `json:"left,omitempty"`
+	Left      []Left `json:"left"`
 }
 
 // Left is an object that could not be rewritten.
@@ -86,6 +86,7 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	for _, name := range r.CRDs {
 		crd := CRD{Name: name}
 		err := r.migrate(ctx, &crd)
+		crd.StoredVersions, crd.Left = append([]string{}, crd.StoredVersions...), append([]Left{}, crd.Left...)
 		result.CRDs = append(result.CRDs, crd)
 		if err != nil {
 			if ctx.Err() != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/dogear-dev/dogear/controller/installation"
 )
 
 // WriteText writes the result for people.
@@ -23,7 +25,7 @@ func (r *Result) WriteText(w io.Writer) error {
 			if l.Namespace != "" {
 				name = l.Namespace + "/" + name
 			}
-			fmt.Fprintf(&b, "  left: %s: %s\n", name, l.Reason)
+			fmt.Fprintf(&b, "  left: %s: %s\n", installation.Printable(name), installation.Printable(l.Reason))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -193,19 +193,3 @@ func setOf(u *unstructured.Unstructured) foundSet {
 	resource, _, _ := unstructured.NestedString(u.Object, "spec", "resource", "resource")
 	return foundSet{u.GetNamespace(), u.GetName(), schema.GroupResource{Group: group, Resource: resource}}
 }
-
-// places are the namespaces in which objects are looked for; an empty one
-// stands for all.
-func (r *run) places(t target) []string {
-	if r.confined() && t.namespaced {
-		return r.Namespaces
-	}
-	return []string{""}
-}
-
-func in(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return " in namespace " + namespace
-}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/dogear-dev/dogear/controller/installation"
 )
 
 // Event is a piece of news of a run.
@@ -21,10 +23,10 @@ type Event struct {
 	Total    int `json:"total,omitempty"`
 }
 
-// String is the event in words.
+// String is the event in words, on one line.
 func (e Event) String() string {
 	if e.Text != "" {
-		return e.Text
+		return installation.Printable(e.Text)
 	}
 	return fmt.Sprintf("%s: %d released, %d of %d looked at", e.Resource, e.Released, e.Seen, e.Total)
 }

@@ -2,6 +2,8 @@ package uninstall
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -14,8 +16,13 @@ type Options struct {
 	// Namespace is where the service is; empty: it is looked for.
 	Namespace string
 	// Namespaces are those that the service was confined to, for who has rights
-	// in these alone: nothing is looked for elsewhere. Empty: all.
+	// in these alone: nothing is looked for elsewhere. Empty: all. They must be
+	// all that the service works in, as far as its settings can be read.
 	Namespaces []string
+	// Release is that of Helm that is removed; empty: whatever is in Namespace.
+	// Where another one runs in the same namespace nothing is removed, as both
+	// share the Lease, the ledger and the webhook configurations.
+	Release string
 	// KeepState ends the run once nothing works any more: objects, sets and the
 	// ledger stay as they are, for an installation that goes on elsewhere.
 	KeepState bool
@@ -48,6 +55,10 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Config == nil {
 		return o, errors.New("Config is nil: set it to that of the API server") //nolint:staticcheck // the name of a field
 	}
+	if name, ok := wrongNamespace(o.Namespaces); !ok {
+		return o, fmt.Errorf("Namespaces has %q, which is no name of a namespace", name) //nolint:staticcheck // the name of a field
+	}
+	o.Namespaces = slices.Compact(slices.Sorted(slices.Values(o.Namespaces)))
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
 	}

@@ -13,6 +13,8 @@ var ErrLeft = errors.New("something is left: mend what the reasons say, and run 
 type Result struct {
 	// Namespace is that of the service; empty: it was not found.
 	Namespace string `json:"namespace,omitempty"`
+	// Namespaces are those to which the run was confined; none: it was not.
+	Namespaces []string `json:"namespaces"`
 	// DryRun tells that all of this would be done, and nothing was.
 	DryRun bool `json:"dryRun,omitempty"`
 	// KeptState tells that objects, sets and the ledger stay as they were.
@@ -43,7 +45,8 @@ type Result struct {
 func (r *Result) listed() {
 	r.Stopped, r.Deleted = append([]string{}, r.Stopped...), append([]Object{}, r.Deleted...)
 	r.Resources, r.Left = append([]Resource{}, r.Resources...), append([]Left{}, r.Left...)
-	r.Notes = append([]string{}, r.Notes...)
+	r.Notes, r.Namespaces = append([]string{}, r.Notes...), append([]string{}, r.Namespaces...)
+	r.Unfinished.Objects = append([]Object{}, r.Unfinished.Objects...)
 }
 
 // Object names an object.
@@ -80,7 +83,7 @@ func (l Left) String() string { return l.Object.String() + ": " + l.Reason }
 type Unfinished struct {
 	Total int `json:"total"`
 	// Objects are the first of them, at most 20.
-	Objects []Object `json:"objects,omitempty"`
+	Objects []Object `json:"objects"`
 }
 
 // maxNamed is how many unfinished objects are named.

@@ -27,6 +27,7 @@ type run struct {
 
 	found    *installation.Installation // nil: there is none
 	unhooked time.Time                  // when a webhook configuration was last deleted
+	scaling  map[string]int32           // Deployments that this run was to scale to 0, with the replicas that they had
 	targets  []target
 	looks    int                             // at the objects of a target, so far
 	traces   map[string]map[types.UID]*trace // by resource
@@ -67,7 +68,8 @@ func newRun(options Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: options, traces: map[string]map[types.UID]*trace{}, result: Result{DryRun: options.DryRun, KeptState: options.KeepState}}
+	r := &run{Options: options, traces: map[string]map[types.UID]*trace{}, scaling: map[string]int32{}}
+	r.result = Result{DryRun: options.DryRun, KeptState: options.KeepState, Namespaces: options.Namespaces}
 	if r.Connection, err = installation.Connect(r.Config, scheme.Scheme); err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func (r *run) find(ctx context.Context) error {
 	found, err := installation.Find(ctx, r.client, r.Namespace)
 	if errors.Is(err, installation.ErrNotFound) {
 		r.note("No Dogear is in the cluster: only what one may have left is removed")
-		return nil
+		return r.checkPlaces(ctx)
 	}
 	if err != nil {
 		return err
@@ -126,7 +128,29 @@ func (r *run) find(ctx context.Context) error {
 			return fmt.Errorf("%w, or run this with --all-resources", err)
 		}
 	}
+	if err := r.checkPlaces(ctx); err != nil {
+		return err
+	}
+	if err := r.lookBeside(); err != nil {
+		return err
+	}
 	return r.lookElsewhere(ctx)
+}
+
+// lookBeside fails where another release runs in the same namespace.
+func (r *run) lookBeside() error {
+	own := r.found.Deployments[:0:0]
+	for i := range r.found.Deployments {
+		d := &r.found.Deployments[i]
+		switch its := d.Labels[installation.ReleaseLabel]; {
+		case r.Release == "" || its == r.Release:
+			own = append(own, *d)
+		case replicas(d) > 0:
+			return fmt.Errorf("the Deployment %s/%s of release %q needs what would be removed, too: to remove release %q alone, use 'helm uninstall --no-hooks'", d.Namespace, d.Name, its, r.Release)
+		}
+	}
+	r.found.Deployments = own
+	return nil
 }
 
 // lookElsewhere fails where a controller runs in another namespace, as after a
@@ -164,9 +188,6 @@ func (r *run) keepState(context.Context) error {
 		n, installation.Name, installation.Name, installation.Secrets()[2])
 	return nil
 }
-
-// confined tells that only some namespaces are looked into.
-func (r *run) confined() bool { return len(r.Namespaces) > 0 }
 
 func (r *run) say(format string, args ...any) { r.Report(Event{Text: fmt.Sprintf(format, args...)}) }
 

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/dogear-dev/dogear/controller/installation"
 )
 
 // maxListed is how many objects that are left for one reason are listed as text.
@@ -20,14 +22,18 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	r.left(&b)
 	for _, note := range r.Notes {
-		fmt.Fprintf(&b, "\nNote: %s.\n", note)
+		fmt.Fprintf(&b, "\nNote: %s.\n", installation.Printable(note))
 	}
 	switch {
 	case r.DryRun:
 		b.WriteString("\nNothing was changed: this is a dry run.\n")
 	case r.Done && r.Uncertain:
 		b.WriteString("\nDone, as far as it is known. CRDs of Dogear and the sets, if there are any, stay.\n")
-	case r.Done && !r.KeptState:
+	case r.Done && r.KeptState:
+	case r.Done && len(r.Namespaces) > 0:
+		fmt.Fprintf(&b, "\nDone: nothing in %s %s waits for Dogear any more. Its CRDs and the sets, if there are any, stay.\n",
+			plural(len(r.Namespaces), "namespace", "the namespaces"), strings.Join(r.Namespaces, ", "))
+	case r.Done:
 		b.WriteString("\nDone: nothing in the cluster waits for Dogear any more. Its CRDs and the sets, if there are any, stay.\n")
 	}
 	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
@@ -74,7 +80,7 @@ func (r *Result) left(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nLeft, %d:\n", len(r.Left))
 	for _, g := range order {
-		fmt.Fprintf(b, "  %s: %s\n", g.resource, g.reason)
+		fmt.Fprintf(b, "  %s: %s\n", g.resource, installation.Printable(g.reason))
 		all := objects[g]
 		if all[0].Name == "" && all[0].Namespace == "" {
 			continue
@@ -85,7 +91,7 @@ func (r *Result) left(b *strings.Builder) {
 
 func list(b *strings.Builder, named []Object, total int) {
 	for _, o := range named {
-		fmt.Fprintf(b, "    %s\n", o)
+		fmt.Fprintf(b, "    %s\n", installation.Printable(o.String()))
 	}
 	if more := total - len(named); more > 0 {
 		fmt.Fprintf(b, "    and %d more\n", more)

@@ -1,6 +1,7 @@
 package uninstall
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,12 +51,41 @@ Nothing was changed: this is a dry run.
 	if err := (&Result{Done: true}).WriteText(&b); err != nil || b.String() != "Done: nothing in the cluster waits for Dogear any more. Its CRDs and the sets, if there are any, stay.\n" {
 		t.Errorf("%v: got\n%s", err, b.String())
 	}
+	b.Reset()
+	if err := (&Result{Done: true, Namespaces: []string{"bank", "shop"}}).WriteText(&b); err != nil || b.String() != "Done: nothing in the namespaces bank, shop waits for Dogear any more. Its CRDs and the sets, if there are any, stay.\n" {
+		t.Errorf("%v: got\n%s", err, b.String())
+	}
 	for i := range 150 {
 		r.Left = append(r.Left, Left{Object{"services", "shop", fmt.Sprint(i)}, "refused"})
 	}
 	b.Reset()
 	if err := r.WriteText(&b); err != nil || !strings.Contains(b.String(), "services shop/99\n    and 50 more\n") {
 		t.Errorf("%v: got\n%s", err, b.String())
+	}
+}
+
+// What others have written cannot play with the terminal of whoever reads it.
+func TestTextsOfOthers(t *testing.T) {
+	const evil = "no\x1b[2J\r\nDone: all is well"
+	r := &Result{Left: []Left{{Object{"roles", "shop", "a\x1b[1m"}, evil}}, Notes: []string{evil}}
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{b.String(), Event{Text: evil}.String()} {
+		if strings.ContainsAny(text, "\x1b\r") || strings.Contains(text, "\nDone") {
+			t.Errorf("got %q", text)
+		}
+	}
+}
+
+// Scripts go through lists, so each is there.
+func TestListsOfNothing(t *testing.T) {
+	r := &Result{}
+	r.listed()
+	text, err := json.Marshal(r)
+	if err != nil || strings.Contains(string(text), "null") || !strings.Contains(string(text), `"objects":[]`) {
+		t.Errorf("%v: got %s", err, text)
 	}
 }
 

@@ -20,6 +20,9 @@ import (
 // written is stamped, and nobody's request waits for a server that ends.
 func (r *run) unhook(ctx context.Context) error {
 	_, err := r.deleteConfigurations(ctx)
+	if err != nil && len(r.result.Deleted) == 0 && !again(err) {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
 	return err
 }
 
@@ -52,9 +55,9 @@ func (r *run) hooks(ctx context.Context) (found []hook, err error) {
 		h := hook{Object{Resource: resource + "." + admissionregistrationv1.GroupName, Name: installation.Name}, c}
 		err := r.client.Get(ctx, client.ObjectKeyFromObject(c), c)
 		switch {
+		case apierrors.IsNotFound(err):
 		case r.confined() && (err != nil || r.found == nil || len(r.foreign(c)) > 0):
 			r.note("The webhook configurations are left alone, if there are any: an installation in some namespaces has none")
-		case apierrors.IsNotFound(err):
 		case err != nil:
 			return nil, r.refused("read", h, err)
 		default:
@@ -126,9 +129,9 @@ func (r *run) deleteConfigurations(ctx context.Context) (there bool, err error) 
 // refused is the error of a request about a configuration.
 func (r *run) refused(tried string, h hook, err error) error {
 	if apierrors.IsForbidden(err) && !r.confined() {
-		return fmt.Errorf("%s %s, before anything else is changed; for an installation in some namespaces, name them with --namespaces: %w", tried, h.name, err)
+		return fmt.Errorf("%s %s; for an installation in some namespaces, name them with --namespaces: %w", tried, h.name, err)
 	}
-	return fmt.Errorf("%s %s, before anything else is changed: %w", tried, h.name, err)
+	return fmt.Errorf("%s %s: %w", tried, h.name, err)
 }
 
 // deleted notes that an object of the service is gone.

@@ -1,0 +1,119 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/dogear-dev/dogear/controller/installation"
+)
+
+// namespacesSetting is where the service is told in which namespaces it works.
+const namespacesSetting = "namespaces"
+
+// wrongNamespace finds what is no name of a namespace. Above all that is an empty
+// text, which stands for all namespaces to the API server.
+func wrongNamespace(names []string) (wrong string, ok bool) {
+	for _, name := range names {
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			return name, false
+		}
+	}
+	return "", true
+}
+
+// CheckNamespaces is an error where names cannot be those of namespaces.
+func CheckNamespaces(names []string) error {
+	if name, ok := wrongNamespace(names); !ok {
+		return fmt.Errorf("%q is no name of a namespace", name)
+	}
+	return nil
+}
+
+// confined tells that only some namespaces are looked into.
+func (r *run) confined() bool { return len(r.Namespaces) > 0 }
+
+// checkPlaces fails where the namespaces of a confined run are not those of the
+// service: what is left in another one would wait for ever, once the ledger is gone.
+func (r *run) checkPlaces(ctx context.Context) error {
+	if !r.confined() {
+		return nil
+	}
+	its, known, err := r.worksIn(ctx)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, name := range its {
+		if !slices.Contains(r.Namespaces, name) {
+			missing = append(missing, name)
+		}
+	}
+	switch {
+	case !known:
+		r.note("How Dogear was set up is not known: what it may have left in other namespaces than %s stays", strings.Join(r.Namespaces, ", "))
+	case len(its) == 0:
+		return fmt.Errorf("the Dogear in namespace %q works in the whole cluster: run this without --namespaces", r.found.Namespace)
+	case len(missing) > 0:
+		return fmt.Errorf("the Dogear in namespace %q works in %s, too, where objects would be left that nobody could delete: name all of its namespaces, --namespaces=%s",
+			r.found.Namespace, strings.Join(missing, ", "), strings.Join(its, ","))
+	}
+	return r.checkExist(ctx, its)
+}
+
+// worksIn are the namespaces of the service; none: the whole cluster. They are not
+// known where the service is gone, or runs elsewhere.
+func (r *run) worksIn(ctx context.Context) (namespaces []string, known bool, err error) {
+	if r.found == nil {
+		return nil, false, nil
+	}
+	settings, err := r.found.Settings(ctx, r.Client, namespacesSetting)
+	if errors.Is(err, installation.ErrNoSettings) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("compare --namespaces with those in which Dogear works: %w", err)
+	}
+	return settings[namespacesSetting], true, nil
+}
+
+// checkExist fails where a namespace is not there, as with a typing error, unless
+// the service is set up for it. Whoever may not look is told in the end which
+// objects cannot be listed.
+func (r *run) checkExist(ctx context.Context, its []string) error {
+	for _, name := range r.Namespaces {
+		if slices.Contains(its, name) {
+			continue
+		}
+		switch err := r.client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("there is no namespace %q: see --namespaces", name)
+		case err != nil && !apierrors.IsForbidden(err):
+			return fmt.Errorf("read the namespace %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// places are the namespaces in which objects are looked for; an empty one
+// stands for all.
+func (r *run) places(t target) []string {
+	if r.confined() && t.namespaced {
+		return r.Namespaces
+	}
+	return []string{""}
+}
+
+func in(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " in namespace " + namespace
+}

@@ -76,7 +76,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.initial) || !has(self.max) || !self.initial.matches('^([0-9]{1,5}([.][0-9]{1,3})?(ms|s|m|h))+$') || !self.max.matches('^([0-9]{1,5}([.][0-9]{1,3})?(ms|s|m|h))+$') || duration(self.initial) <= duration(self.max)",message="initial is greater than max: lower initial or raise max"
 type Retry struct {
 	// The number of attempts; the last one that ends in a temporary error fails
-	// the handler for good. 0: no limit.
+	// the handler for good, and lets an object in deletion go without it. Calls
+	// that reach nobody, for want of a connection, are no attempts. 0: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Limit int32 `json:"limit,omitempty"`
@@ -100,11 +101,11 @@ type Retry struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,3})?(ms|s|m|h))+$') || duration(self) >= duration('1s')",message="want 1s or more"
 	Timeout *Duration `json:"timeout,omitempty"`
-	// What a failed call, and an answer without a valid body that is no success,
-	// leads to. Retry goes by the HTTP status: 408, 425, 429, 5xx and failed
-	// calls are temporary, redirects and other 4xx permanent. Fail makes it
-	// permanent, Ignore a success that is only logged. The outcome in a valid
-	// body counts as it is.
+	// What a call that failed on its way, and an answer without a valid body that
+	// is no success, leads to. Retry goes by the HTTP status: 408, 425, 429, 5xx
+	// and failed calls are temporary, redirects and other 4xx permanent. Fail
+	// makes it permanent, Ignore a success that is only logged. The outcome in a
+	// valid body counts as it is, and a call that reaches nobody is made later.
 	// +optional
 	// +kubebuilder:default=Retry
 	OnError ErrorPolicy `json:"onError,omitempty"`

@@ -96,7 +96,7 @@ func TestANameThatChangesItsAddressGetsNoFurther(t *testing.T) {
 	h := handlerOf(t, e, shared)
 
 	want(t, run(t, h), handler.Succeeded, "", "")
-	want(t, run(t, h), handler.Retrying, ReasonUnreachable, "address 127.0.0.2 is loopback: URLs must not lead there")
+	want(t, run(t, h), handler.Waiting, ReasonUnreachable, "address 127.0.0.2 is loopback: URLs must not lead there")
 	if n := calls.Load(); n != 1 {
 		t.Errorf("the server was called %d times: want 1", n)
 	}
@@ -138,7 +138,7 @@ func TestAURLMustNotLeadInside(t *testing.T) {
 			if got.Kind == handler.Retrying && strings.Contains(got.Message, "network is unreachable") {
 				t.Skip("there is no IPv6 here")
 			}
-			want(t, got, handler.Retrying, ReasonUnreachable, test.text)
+			want(t, got, handler.Waiting, ReasonUnreachable, test.text)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -29,6 +30,12 @@ type unready struct{ err error }
 
 func (e *unready) Error() string { return e.err.Error() }
 
+// unconnected is the error of a call that nobody can have heard of: there was no
+// connection to send it on.
+type unconnected struct{ error }
+
+func (e *unconnected) Unwrap() error { return e.error }
+
 // call posts a body and reads the answer.
 func (h *Handler) call(ctx context.Context, id string, body []byte) (*answer, error) {
 	transport, err := h.line.get(ctx)
@@ -40,8 +47,14 @@ func (h *Handler) call(ctx context.Context, id string, body []byte) (*answer, er
 		return nil, &unready{err}
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("Calling the endpoint", "traceparent", request.Header.Get("traceparent"), "bytes", len(body))
-	response, err := transport.RoundTrip(request) // no http.Client: it would follow redirects
-	if err != nil {
+	connected := false
+	response, err := transport.RoundTrip(request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected = true }, // in this goroutine
+	}))) // no http.Client: it would follow redirects
+	switch {
+	case err != nil && !connected:
+		return nil, &unconnected{err}
+	case err != nil:
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()

@@ -23,23 +23,27 @@ func interrupted(ctx context.Context) ending {
 	return end
 }
 
-// missingPause is when to look again for what is missing on Dogear's side; the
-// gate is closed for longer.
-const missingPause = time.Second
+// askedNobody is when to try again what has reached nobody; the gate is closed
+// for longer.
+const askedNobody = time.Second
 
-// unanswered is a call that got no answer. What is missing on Dogear's side
-// uses up no attempt, whatever the policy says: nobody has been asked.
+// unanswered is a call that got no answer. Where nobody has been asked it uses
+// up no attempt, whatever the policy says: something is missing on Dogear's
+// side, or there was no connection.
 func (h *Handler) unanswered(ctx context.Context, err error) ending {
 	var own *unready
 	if errors.As(err, &own) {
 		text := clean(own.Error())
-		pause := missingPause
-		return ending{result: handler.Result{Wait: &pause, Reason: ReasonEndpointMissing, Message: text}, verdict: missing, text: text}
+		return ending{result: handler.Result{Wait: new(askedNobody), Reason: ReasonEndpointMissing, Message: text}, verdict: missing, text: text}
 	}
 	text, timedOut := h.explain(ctx, err)
 	reason := ReasonUnreachable
 	if timedOut {
 		reason = ReasonTimedOut
+	}
+	var never *unconnected
+	if errors.As(err, &never) {
+		return ending{result: handler.Result{Wait: new(askedNobody), Reason: reason, Message: "there is no connection: " + text}, verdict: failed, text: text}
 	}
 	end := h.unclassified(ctx, "the call failed: "+text, reason, false, nil)
 	end.verdict, end.text = failed, text

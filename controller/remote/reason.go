@@ -10,9 +10,10 @@ const (
 	// ReasonEndpointMissing: what a call needs is not there or not usable: the
 	// Service, its address, a Secret, a certificate.
 	ReasonEndpointMissing = "EndpointMissing"
-	// ReasonUnreachable: the call failed before there was an answer.
+	// ReasonUnreachable: there was no connection (Waiting), or it ended before
+	// there was an answer (an attempt).
 	ReasonUnreachable = "EndpointUnreachable"
-	// ReasonTimedOut: there was no answer in time.
+	// ReasonTimedOut: there was no connection (Waiting) or no answer in time.
 	ReasonTimedOut = "EndpointTimedOut"
 	// ReasonBadAnswer: the answer is no valid HandlerReview.
 	ReasonBadAnswer = "BadAnswer"

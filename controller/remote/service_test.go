@@ -213,5 +213,5 @@ func TestTheAPIServerIsNoEndpoint(t *testing.T) {
 	c := newCluster(service(func(s *corev1.Service) { s.Namespace, s.Name, s.Spec.ClusterIP = "default", "kubernetes", "10.96.0.1" }))
 	shared := Shared{Resolver: NewResolver(c, testingclock.NewFakePassiveClock(time.Now())), Guard: Guard{Denied: prefixes("10.96.0.1/32")}}
 	h := handlerOf(t, Endpoint{Service: &Service{Namespace: "default", Name: "kubernetes"}}, shared)
-	want(t, run(t, h), handler.Retrying, ReasonUnreachable, "address 10.96.0.1 is denied")
+	want(t, run(t, h), handler.Waiting, ReasonUnreachable, "address 10.96.0.1 is denied")
 }

@@ -61,7 +61,7 @@ func TestTheCertificateOfTheEndpointIsChecked(t *testing.T) {
 				want(t, got, handler.Succeeded, "", "")
 				return
 			}
-			want(t, got, handler.Retrying, ReasonUnreachable, test.text)
+			want(t, got, handler.Waiting, ReasonUnreachable, test.text)
 		})
 	}
 }
@@ -104,5 +104,5 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	want(t, run(t, h), handler.Retrying, ReasonUnreachable, "certificate")
 	pair.Store(0)
 	trusted.Store(1)
-	want(t, run(t, h), handler.Retrying, ReasonUnreachable, "unknown authority")
+	want(t, run(t, h), handler.Waiting, ReasonUnreachable, "unknown authority")
 }

@@ -52,7 +52,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	want(t, run(t, handlerOf(t, plaintext(l.Addr().String()), loopback())), handler.Retrying, ReasonUnreachable, "connection refused")
+	want(t, run(t, handlerOf(t, plaintext(l.Addr().String()), loopback())), handler.Waiting, ReasonUnreachable, "connection refused")
 }
 
 func TestAnEndpointThatResets(t *testing.T) {
@@ -138,15 +138,16 @@ func TestEachTimeout(t *testing.T) {
 	short := 50 * time.Millisecond
 	for name, test := range map[string]struct {
 		endpoint Endpoint
+		outcome  handler.OutcomeKind
 		text     string
 	}{
-		"of the TLS handshake": {Endpoint{URL: "https://" + silent, Timeout: patience, ConnectTimeout: short}, "TLS handshake timeout"},
-		"of the header":        {Endpoint{URL: "http://" + silent, Plaintext: true, Timeout: patience, HeaderTimeout: short}, "timeout awaiting response headers"},
-		"of the whole":         {Endpoint{URL: "http://" + silent, Plaintext: true, Timeout: short}, "no whole answer within 50ms"},
+		"of the TLS handshake": {Endpoint{URL: "https://" + silent, Timeout: patience, ConnectTimeout: short}, handler.Waiting, "TLS handshake timeout"},
+		"of the header":        {Endpoint{URL: "http://" + silent, Plaintext: true, Timeout: patience, HeaderTimeout: short}, handler.Retrying, "timeout awaiting response headers"},
+		"of the whole":         {Endpoint{URL: "http://" + silent, Plaintext: true, Timeout: short}, handler.Retrying, "no whole answer within 50ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want(t, run(t, handlerOf(t, test.endpoint, loopback())), handler.Retrying, ReasonTimedOut, test.text)
+			want(t, run(t, handlerOf(t, test.endpoint, loopback())), test.outcome, ReasonTimedOut, test.text)
 		})
 	}
 }

@@ -123,7 +123,7 @@ func TestARemovedDeleteHandlerReleasesItsFinalizersThoughItsEndpointIsDead(t *te
 		t.Fatalf("no finalizer on %v", b.get(there))
 	}
 	b.delete(going)
-	b.awaitRecord(going, "release/gone", func(r storage.Record) bool { return r.Attempts > 0 })
+	b.awaitRecord(going, "release/gone", func(r storage.Record) bool { return r.Reason == "EndpointUnreachable" })
 	b.edit(s, "handlers:\n"+create)
 	b.eventually(func() error { return b.isGone(going.DeepCopy()) })
 	b.eventually(func() error { return b.handlers(s, "made Active") })
@@ -237,5 +237,34 @@ func TestAPausedSetCallsNobodyAndLosesNothing(t *testing.T) {
 	b.eventually(func() error { return errors.Join(b.isGone(s)) })
 	if left := b.ours(younger); len(left) > 0 || b.holds(younger) {
 		t.Errorf("left: %v", b.get(younger))
+	}
+}
+
+// TestADeletionOutlivesAnOutage: calls that reach nobody use up no attempts, or
+// a short outage would let objects go that nobody has cleaned up after.
+func TestADeletionOutlivesAnOutage(t *testing.T) {
+	b := newBench(t)
+	b.start()
+	down := b.endpoint("hook", nil)
+	down.server.Close()
+	s := b.set("outage", "configmaps", "handlers:\n- {id: h, causes: [Delete], http: "+down.http()+", retry: {limit: 1, initial: 50ms}}\n")
+	b.awaitReady(s)
+	u := b.configMap("going", nil)
+	b.eventually(func() error {
+		if !b.holds(u) {
+			return errors.New("no finalizer")
+		}
+		return nil
+	})
+	b.delete(u)
+	r := b.awaitRecord(u, "outage/h", func(r storage.Record) bool { return r.Reason == "EndpointUnreachable" })
+	if r.State != storage.Waiting || r.Attempts != 0 {
+		t.Errorf("the record is %+v, want one that waits without an attempt", r)
+	}
+	up := b.endpoint("mended", nil)
+	b.edit(s, "handlers:\n- {id: h, causes: [Delete], http: "+up.http()+", retry: {limit: 1}}\n")
+	b.eventually(func() error { return b.isGone(u.DeepCopy()) })
+	if calls := up.calls(); len(calls) != 1 || calls[0].Attempt != 1 || !calls[0].LastAttempt {
+		t.Errorf("calls are %+v, want the one that there is", calls)
 	}
 }

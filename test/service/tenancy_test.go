@@ -117,7 +117,7 @@ func TestAURLMustBeAllowedAndLeadToAPublicAddress(t *testing.T) {
 	b.awaitReady(s)
 	b.awaitCondition(b.set("other", "configmaps", http("/hooksters")), v1alpha1.ConditionPermitted, metav1.ConditionFalse, "URLNotAllowed")
 	o := b.configMap("object", nil)
-	record := b.awaitRecord(o, "url/h", func(r storage.Record) bool { return r.State == storage.Retrying })
+	record := b.awaitRecord(o, "url/h", func(r storage.Record) bool { return r.State == storage.Waiting })
 	wantText(t, record.Message, "loopback")
 	if len(e.calls()) > 0 {
 		t.Errorf("calls %q", texts(e.calls()))

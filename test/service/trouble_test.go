@@ -31,7 +31,7 @@ func TestEndpointsInTrouble(t *testing.T) {
 		raw                    http.HandlerFunc // nil: nobody listens
 		state, reason, message string
 	}{
-		"down":      {nil, "Retrying", "EndpointUnreachable", "connection refused"},
+		"down":      {nil, "Waiting", "EndpointUnreachable", "connection refused"},
 		"slow":      {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "Retrying", "EndpointTimedOut", ""},
 		"resetting": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "Retrying", "EndpointUnreachable", ""},
 		"html":      {body(200, "text/html", "<html>secret page</html>"), "Retrying", "BadAnswer", ""},

@@ -48,6 +48,11 @@
 {{- div (include "dogear.milliseconds" .) 1000 }}
 {{- end }}
 
+{{/* Seconds that the program takes for what is under way when it is told to stop. */}}
+{{- define "dogear.gracePeriod" -}}
+{{ include "dogear.seconds" (.Values.settings.gracePeriod | default "30s") }}
+{{- end }}
+
 {{/* The kinds of sets that the service looks at. */}}
 {{- define "dogear.setKinds" -}}
 {{- if .Values.namespaced.enabled }}["handlersets"]{{ else }}["clusterhandlersets", "handlersets"]{{ end }}

@@ -85,11 +85,22 @@ are told at once, each with its name and what to do.
 {{- $p = append $p (printf "rbac.resources: %s is there twice: take one away" $name) }}
 {{- end }}
 {{- $seen = append $seen $name }}
+{{- if include "dogear.forbidden" . }}
+{{- $p = append $p (printf "rbac.resources: no set may handle %s, so the controller needs no rights for them: take them away" $name) }}
+{{- end }}
 {{- if and (eq $name "secrets") (not $v.settings.allowSecrets) }}
 {{- $p = append $p "rbac.resources: sets may not handle secrets: set settings.allowSecrets to true, or take them away" }}
 {{- end }}
 {{- end }}
 {{- toJson $p }}
+{{- end }}
+
+{{/* Whether a resource is one that no set may name: v1alpha1.Forbidden says why. */}}
+{{- define "dogear.forbidden" -}}
+{{- $groups := list "dogear.dev" "coordination.k8s.io" "events.k8s.io" "authentication.k8s.io" "authorization.k8s.io" "rbac.authorization.k8s.io" "admissionregistration.k8s.io" }}
+{{- $core := list "events" "bindings" "componentstatuses" }}
+{{- $group := .group | default "" }}
+{{- if or (has $group $groups) (and (eq $group "") (has .resource $core)) (and (hasSuffix "reviews" .resource) (hasSuffix ".k8s.io" $group)) }}true{{ end }}
 {{- end }}
 
 {{- define "dogear.guard.certificate" -}}
@@ -146,6 +157,16 @@ are told at once, each with its name and what to do.
 {{- end }}
 {{- if include "dogear.webhook" . }}
 {{- $pods = append $pods (append $common (list "webhook.port" ($v.webhook.port | default 9443))) }}
+{{- end }}
+{{- if and (include "dogear.webhook" .) $v.webhook.hostNetwork }}
+{{- if eq ($v.hostUsers | toString) "false" }}
+{{- $p = append $p "hostUsers: Pods on the nodes' network, which webhook.hostNetwork has, cannot have user IDs of their own: set one of them otherwise" }}
+{{- end }}
+{{- range append $common (list "webhook.port" ($v.webhook.port | default 9443)) }}
+{{- if eq (index . 1 | int) 10250 }}
+{{- $p = append $p (printf "%s: on the nodes' network, which webhook.hostNetwork has, 10250 is the kubelet's: set another one" (index . 0)) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- range $pods }}
 {{- $ports := dict }}

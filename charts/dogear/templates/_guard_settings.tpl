@@ -35,6 +35,14 @@ those of config/validate.go.
 {{- toJson $p }}
 {{- end }}
 
+{{/* Whether a URL is https with a host, and a port if it has one, without user, query and fragment. */}}
+{{- define "dogear.isURL" -}}
+{{- if regexMatch "^https://(\\[[0-9a-fA-F:.]+\\]|[^][/?#@:\\\\%\\s]+)(:[0-9]{1,5})?(/[^?#\\s]*)?$" . }}
+{{- $port := regexFind "^https://[^/]*:[0-9]+(/|$)" . | regexFind "[0-9]+/?$" | trimSuffix "/" | default "443" | int }}
+{{- if and (ge $port 1) (le $port 65535) }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{- define "dogear.guard.settings" -}}
 {{- $s := .Values.settings }}
 {{- $p := list }}
@@ -49,6 +57,11 @@ those of config/validate.go.
 {{- end }}
 {{- if gt ($s.budget.payload | default 16384 | int) ($s.budget.marker | default 65536 | int) }}
 {{- $p = append $p (printf "settings.budget.payload: %d bytes are more than settings.budget.marker, which is %d" ($s.budget.payload | default 16384 | int) ($s.budget.marker | default 65536 | int)) }}
+{{- end }}
+{{- range $name, $url := dict "webhook.url" .Values.webhook.url "callback.url" .Values.callback.url }}
+{{- if and $url (not (include "dogear.isURL" $url)) }}
+{{- $p = append $p (printf "%s: %q: want https://host:port%s, without user, query and fragment" $name $url (eq $name "callback.url" | ternary "/path" "")) }}
+{{- end }}
 {{- end }}
 {{- range $s.ignoreAnnotations }}
 {{- if not (regexMatch "^[^*]+\\*?$" .) }}

@@ -51,7 +51,12 @@ dogear.dev/metrics: "true"
 {{- define "dogear.texts" -}}
 {{- $texts := dict }}
 {{- range $key, $value := . }}
-{{- if not (kindIs "invalid" $value) }}{{ $_ := set $texts $key ($value | toString) }}{{ end }}
+{{- if not (kindIs "invalid" $value) }}{{ $_ := set $texts $key (include "dogear.text" $value) }}{{ end }}
 {{- end }}
 {{- toYaml $texts }}
+{{- end }}
+
+{{/* A value as a text. Helm has numbers of files as fractions, and would print 2e+07 for a great one. */}}
+{{- define "dogear.text" -}}
+{{- if kindIs "float64" . }}{{ . | toJson }}{{ else }}{{ . | toString }}{{ end }}
 {{- end }}

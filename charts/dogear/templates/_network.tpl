@@ -26,7 +26,7 @@
   {{- with $values.apiServer.cidrs }}
   to:
   {{- range . }}
-  - ipBlock: {cidr: {{ . }}}
+  - ipBlock: {cidr: {{ . | quote }}}
   {{- end }}
   {{- end }}
 {{- end }}

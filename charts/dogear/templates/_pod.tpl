@@ -2,7 +2,7 @@
 
 {{- define "dogear.image" -}}
 {{- $image := .Values.image }}
-{{- $name := list $image.registry $image.repository | compact | join "/" }}
+{{- $name := list $image.registry ($image.repository | default "dogear-dev/dogear") | compact | join "/" }}
 {{- if $image.digest }}
 {{- printf "%s@%s" $name $image.digest }}
 {{- else }}
@@ -27,7 +27,7 @@ securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector:
@@ -45,7 +45,7 @@ affinity:
 
 {{/* What all containers have: root and values. */}}
 {{- define "dogear.container" -}}
-image: {{ include "dogear.image" .root }}
+image: {{ include "dogear.image" .root | quote }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy | default "IfNotPresent" }}
 {{- with .root.Values.securityContext }}
 securityContext:

@@ -55,6 +55,17 @@ func TestTheAPIServerAcceptsAll(t *testing.T) {
 	}
 }
 
+func TestFurtherObjects(t *testing.T) {
+	t.Parallel()
+	objects := rendered(t, "--set-json", `extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"map"},"data":{"a":"{{ $value }}"}},"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-text}"]`)
+	if find(objects, "ConfigMap", "dogear-text") == nil {
+		t.Error("the text is no template")
+	}
+	if data, _, _ := unstructured.NestedString(find(objects, "ConfigMap", "map").Object, "data", "a"); data != "{{ $value }}" {
+		t.Errorf("the map has %q", data)
+	}
+}
+
 func TestNoTwoObjectsAreTheSame(t *testing.T) {
 	t.Parallel()
 	eachSet(t, func(t *testing.T, objects []*unstructured.Unstructured) {
@@ -161,13 +172,13 @@ func TestTheJobBeforeUninstalling(t *testing.T) {
 		return to[batchv1.Job](t, o)
 	}
 	for set, want := range map[string]string{
-		"":                                    "uninstall --yes --timeout=4m",
-		"uninstall.keepState=true":            "uninstall --yes --timeout=4m --keep-state",
-		"uninstall.removeMarkers=true":        "uninstall --yes --timeout=4m --remove-markers",
-		"uninstall.timeout=1h":                "uninstall --yes --timeout=1h",
-		"namespaced.enabled=true":             "uninstall --yes --timeout=4m --namespaces=dogear",
-		"uninstall.timeout=null":              "uninstall --yes --timeout=4m",
-		"rbac.create=false,crds.enabled=true": "uninstall --yes --timeout=4m",
+		"":                                    "uninstall --yes --release=dogear --timeout=4m",
+		"uninstall.keepState=true":            "uninstall --yes --release=dogear --timeout=4m --keep-state",
+		"uninstall.removeMarkers=true":        "uninstall --yes --release=dogear --timeout=4m --remove-markers",
+		"uninstall.timeout=1h":                "uninstall --yes --release=dogear --timeout=1h",
+		"namespaced.enabled=true":             "uninstall --yes --release=dogear --timeout=4m --namespaces=dogear",
+		"uninstall.timeout=null":              "uninstall --yes --release=dogear --timeout=4m",
+		"rbac.create=false,crds.enabled=true": "uninstall --yes --release=dogear --timeout=4m",
 	} {
 		j := job(set)
 		if got := strings.Join(j.Spec.Template.Spec.Containers[0].Args, " "); got != want {
@@ -188,11 +199,11 @@ func TestTheJobBeforeUninstalling(t *testing.T) {
 	}
 }
 
-// Names that YAML takes for a number stay names.
+// Names that YAML takes for a number stay names. There are more in ci/numbers-values.yaml.
 func TestNamesThatLookLikeNumbers(t *testing.T) {
 	t.Parallel()
 	text, err := helm(t, "template", "20261130", chart(t, "dogear"), "--namespace", "123", "--set", "fullnameOverride=dogear",
-		"--set-string", "rbac.endpointSecrets[0].namespace=456")
+		"--set-string", "rbac.endpointSecrets[0].namespace=456,rbac.resources[0].group=,rbac.resources[0].resource=321,controller.priorityClassName=1000,webhook.priorityClassName=1000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,10 +223,16 @@ func TestNamesThatLookLikeNumbers(t *testing.T) {
 				t.Errorf("%s: a subject is in %v", id, namespace)
 			}
 		}
+		if strings.HasSuffix(o.GetKind(), "Role") {
+			rolesOf(t, []*unstructured.Unstructured{o}) // of texts alone
+		}
 		if o.GetKind() != "Deployment" {
 			continue
 		}
 		deployments++
+		if pods := podsOf(t, []*unstructured.Unstructured{o}); pods[0].Spec.PriorityClassName != "1000" {
+			t.Errorf("%s: the class is %q", id, pods[0].Spec.PriorityClassName)
+		}
 		selector, _, err := unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
 		if err != nil || selector["app.kubernetes.io/instance"] != "20261130" {
 			t.Errorf("%s: selector %v %v", id, selector, err)

@@ -218,6 +218,17 @@ func TestPodsHaveTimeToStop(t *testing.T) {
 	}
 }
 
+// Without a value the program takes its own default.
+func TestPodsHaveTimeToStopByDefault(t *testing.T) {
+	t.Parallel()
+	for component, without := range map[string]string{"controller": "settings.gracePeriod", "webhook": "settings.gracePeriod=null,webhook.lameDuck"} {
+		want := *deployment(t, component).Spec.Template.Spec.TerminationGracePeriodSeconds
+		if got := *deployment(t, component, "--set", without+"=null").Spec.Template.Spec.TerminationGracePeriodSeconds; got != want {
+			t.Errorf("the %s has %d s without %s: want %d s", component, got, without, want)
+		}
+	}
+}
+
 func TestAChangeOfSettingsReplacesPods(t *testing.T) {
 	t.Parallel()
 	sum := func(args ...string) string {
@@ -237,8 +248,8 @@ func TestAChangeOfSettingsReplacesPods(t *testing.T) {
 
 func TestTheNodesNetwork(t *testing.T) {
 	t.Parallel()
-	d := deployment(t, "webhook", "--set", "webhook.hostNetwork=true,webhook.port=10250,webhook.certificate.mode=secret,webhook.certificate.secretName=x")
-	if s := d.Spec.Template.Spec; !s.HostNetwork || s.DNSPolicy != corev1.DNSClusterFirstWithHostNet || s.Containers[0].Ports[0].ContainerPort != 10250 {
+	d := deployment(t, "webhook", "--set", "webhook.hostNetwork=true,webhook.port=9444,webhook.certificate.mode=secret,webhook.certificate.secretName=x")
+	if s := d.Spec.Template.Spec; !s.HostNetwork || s.DNSPolicy != corev1.DNSClusterFirstWithHostNet || s.Containers[0].Ports[0].ContainerPort != 9444 {
 		t.Errorf("it is on %v", s)
 	}
 	if r := d.Spec.Strategy.RollingUpdate; r.MaxSurge.IntValue() != 0 || r.MaxUnavailable.IntValue() != 1 {
@@ -301,6 +312,9 @@ func TestImages(t *testing.T) {
 		"image.tag=v9":                          "ghcr.io/dogear-dev/dogear:v9",
 		"image.tag=v9,image.digest=" + digest:   "ghcr.io/dogear-dev/dogear@" + digest,
 		"image.registry=,image.repository=mine": "mine:" + version,
+		"image=null":                            "dogear-dev/dogear:" + version,
+		"image.repository=null":                 "ghcr.io/dogear-dev/dogear:" + version,
+		"image.repository=":                     "ghcr.io/dogear-dev/dogear:" + version,
 	} {
 		for _, pod := range podsOf(t, rendered(t, "--set", set)) {
 			if got := pod.Spec.Containers[0].Image; got != want {

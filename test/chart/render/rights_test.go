@@ -9,6 +9,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/dogear-dev/dogear/config/v1alpha1"
 )
 
 // to converts an object; a field that its type lacks fails the test.
@@ -255,6 +258,23 @@ func TestNamespacedModeHasNothingOfTheCluster(t *testing.T) {
 	if rights := granted(t, objects, "controller"); !slices.Contains(rights, "team-a get secrets signing") || slices.Contains(rights, "team-b get secrets") ||
 		!slices.Contains(rights, "team-b get services") || slices.Contains(rights, "team-a get services") || !slices.Contains(rights, "team-a get services hooks") {
 		t.Errorf("the controller may %v", rights)
+	}
+}
+
+// What no set may name is refused, and nothing else.
+func TestNoRightsForWhatNoSetMayName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"handlersets.dogear.dev", "leases.coordination.k8s.io", "events.events.k8s.io", "events", "bindings", "componentstatuses", "pods",
+		"tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io",
+		"validatingwebhookconfigurations.admissionregistration.k8s.io", "imagereviews.imagepolicy.k8s.io", "reviews.example.com", "events.example.com",
+	} {
+		resource, group, _ := strings.Cut(name, ".")
+		_, err := template(t, "--set", "rbac.resources[0].group="+group+",rbac.resources[0].resource="+resource)
+		refused := err != nil && strings.Contains(err.Error(), "rbac.resources: no set may handle "+name+", so the controller needs no rights for them")
+		if want := v1alpha1.Forbidden(schema.GroupResource{Group: group, Resource: resource}) != ""; refused != want || !refused && err != nil {
+			t.Errorf("%s: refused %t, want %t: %v", name, refused, want, err)
+		}
 	}
 }
 

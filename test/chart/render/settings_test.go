@@ -193,6 +193,22 @@ func TestWebhookSettings(t *testing.T) {
 	}
 }
 
+// A certificate that is gone holds up what needs it, not the handling of objects.
+func TestTheControllerStartsWithoutCertificates(t *testing.T) {
+	t.Parallel()
+	for _, set := range []string{"webhook.certificate.mode=cert-manager", "webhook.certificate.mode=secret,webhook.certificate.secretName=mine,callback.enabled=true,callback.certificate.secretName=mine"} {
+		volumes := deployment(t, "controller", "--set", set).Spec.Template.Spec.Volumes
+		if len(volumes) < 2 {
+			t.Errorf("%s: volumes %v", set, volumes)
+		}
+		for _, volume := range volumes {
+			if volume.Secret != nil && (volume.Secret.Optional == nil || !*volume.Secret.Optional) {
+				t.Errorf("%s: no Pod starts without the Secret %s", set, volume.Secret.SecretName)
+			}
+		}
+	}
+}
+
 // The controller needs the CA, the webhook the key, and neither both.
 func TestCertificatesAreMounted(t *testing.T) {
 	t.Parallel()

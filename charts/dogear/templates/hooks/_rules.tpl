@@ -76,7 +76,7 @@
 {{- if .Values.tests.rbac.create }}
 {{- range .Values.rbac.resources }}
 - apiGroups: [{{ .group | default "" | quote }}]
-  resources: [{{ .resource }}]
+  resources: [{{ .resource | quote }}]
   verbs: [list, create] # creates as a dry run
 {{- end }}
 {{- end }}

@@ -1,7 +1,7 @@
 {{/* What a ServiceMonitor and a PodMonitor have in common: root, and values of the one. */}}
 
 {{- define "dogear.monitorMeta" -}}
-name: {{ include "dogear.fullname" .root }}
+name: {{ include "dogear.fullname" .root | quote }}
 namespace: {{ .values.namespace | default .root.Release.Namespace | quote }}
 labels:
   {{- include "dogear.labels" (dict "root" .root "labels" .values.labels) | nindent 2 }}

@@ -95,11 +95,11 @@ cluster, or in each namespace of a namespaced installation. */}}
 {{/* What the controller needs of a resource that sets handle. */}}
 {{- define "dogear.rules.resource" -}}
 - apiGroups: [{{ .group | default "" | quote }}]
-  resources: [{{ .resource }}]
+  resources: [{{ .resource | quote }}]
   verbs: [get, list, watch, patch]
 {{- if .status }}
 - apiGroups: [{{ .group | default "" | quote }}]
-  resources: [{{ .resource }}/status]
+  resources: [{{ printf "%s/status" .resource | quote }}]
   verbs: [patch]
 {{- end }}
 {{- end }}

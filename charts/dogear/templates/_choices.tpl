@@ -34,6 +34,11 @@
 {{- end }}
 {{- end }}
 
+{{/* The port of a URL such as https://host:8443/path. */}}
+{{- define "dogear.portOf" -}}
+{{ regexFind "^https://[^/]*:[0-9]+(/|$)" . | regexFind "[0-9]+/?$" | trimSuffix "/" | default "443" }}
+{{- end }}
+
 {{/* Milliseconds of a duration such as 1h30m5s. */}}
 {{- define "dogear.milliseconds" -}}
 {{- $total := 0 }}

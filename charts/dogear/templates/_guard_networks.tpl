@@ -1,4 +1,4 @@
-{{/* Networks in values: those of endpoints, as config/validate.go has it, and those of NetworkPolicies. */}}
+{{/* Networks in values: those of endpoints, as config/validate.go has it, and those of NetworkPolicies and Services. */}}
 
 {{- define "dogear.guard.networks" -}}
 {{- $s := .Values.settings }}
@@ -9,6 +9,24 @@
 {{- $p = append $p (printf "settings.%s: %q: want a network such as 10.1.0.0/16, or an address" $name $network) }}
 {{- else if include "dogear.bitsBehind" $network }}
 {{- $p = append $p (printf "settings.%s: %q: there are bits behind the prefix" $name $network) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $name, $service := dict "webhook" .Values.webhook.service "callback" .Values.callback.service }}
+{{- $type := $service.type | default "ClusterIP" }}
+{{- range $field := list "loadBalancerClass" "loadBalancerSourceRanges" }}
+{{- if and (index $service $field) (ne $type "LoadBalancer") }}
+{{- $p = append $p (printf "%s.service.%s: the type is %s: set %s.service.type to LoadBalancer, or take it away" $name $field $type $name) }}
+{{- end }}
+{{- end }}
+{{- range $field := list "nodePort" "externalTrafficPolicy" }}
+{{- if and (index $service $field) (eq $type "ClusterIP") }}
+{{- $p = append $p (printf "%s.service.%s: the type is ClusterIP: set %s.service.type to NodePort or LoadBalancer, or take it away" $name $field $name) }}
+{{- end }}
+{{- end }}
+{{- range $service.loadBalancerSourceRanges }}
+{{- if not (include "dogear.isCIDR" .) }}
+{{- $p = append $p (printf "%s.service.loadBalancerSourceRanges: %q: want a network such as 10.0.0.0/16; a single address is 10.0.0.1/32" $name .) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -38,7 +38,7 @@ those of config/validate.go.
 {{/* Whether a URL is https with a host, and a port if it has one, without user, query and fragment. */}}
 {{- define "dogear.isURL" -}}
 {{- if regexMatch "^https://(\\[[0-9a-fA-F:.]+\\]|[^][/?#@:\\\\%\\s]+)(:[0-9]{1,5})?(/[^?#\\s]*)?$" . }}
-{{- $port := regexFind "^https://[^/]*:[0-9]+(/|$)" . | regexFind "[0-9]+/?$" | trimSuffix "/" | default "443" | int }}
+{{- $port := include "dogear.portOf" . | int }}
 {{- if and (ge $port 1) (le $port 65535) }}true{{ end }}
 {{- end }}
 {{- end }}

@@ -9,6 +9,13 @@
   {{- end }}
 {{- end }}
 
+{{/* Pods of a component, as a peer: root, component. */}}
+{{- define "dogear.peer" -}}
+podSelector:
+  matchLabels:
+    {{- include "dogear.selector" . | nindent 4 }}
+{{- end }}
+
 {{/* What all Pods reach: names and the API server. */}}
 {{- define "dogear.egress" -}}
 {{- $values := .Values.networkPolicy -}}

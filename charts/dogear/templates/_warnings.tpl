@@ -19,6 +19,9 @@
 {{- if and $webhook $fail $v.webhook.hostNetwork }}
 {{- $w = append $w "webhook.failurePolicy is Fail on the nodes' network: a Pod stops before its successor starts, so the others must be able to take all requests." }}
 {{- end }}
+{{- if and $webhook $v.webhook.autoscaling.enabled $v.webhook.autoscaling.targetCPUUtilizationPercentage (not (dig "requests" "cpu" "" ($v.webhook.resources | default dict))) (not (dig "limits" "cpu" "" ($v.webhook.resources | default dict))) }}
+{{- $w = append $w "webhook.autoscaling: targetCPUUtilizationPercentage is a share of webhook.resources.requests.cpu, which there is not: by this it never scales. Set the request." }}
+{{- end }}
 {{- if and (not $webhook) (not $v.namespaced.enabled) }}
 {{- $w = append $w "webhook.enabled is false: defaults are not filled in, and users can change Dogear's annotations. If there was a webhook before: kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration dogear.dev" }}
 {{- end }}

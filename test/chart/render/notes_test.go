@@ -71,6 +71,8 @@ func TestNotesWarnOfRisks(t *testing.T) {
 		"webhook.enabled=false":                                                  "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration dogear.dev",
 		"namespaced.enabled=true":                                                "there is no webhook, so defaults are not filled in",
 		"webhook.podDisruptionBudget.minAvailable=2":                             "webhook.podDisruptionBudget.minAvailable is 2 of 2 replicas: no node with one of them can be drained.",
+		"webhook.autoscaling.enabled=true,webhook.resources=null":                "webhook.autoscaling: targetCPUUtilizationPercentage is a share of webhook.resources.requests.cpu, which there is not",
+		"webhook.autoscaling.enabled=true,webhook.resources.requests.cpu=null":   "by this it never scales. Set the request.",
 		"controller.replicas=0":                                                  "controller.replicas is 0: nothing is handled",
 		"rbac.allEndpointSecrets=true":                                           "the controller may read every Secret of the cluster",
 		"settings.allowSecrets=true":                                             "settings.allowSecrets: who may write sets may have Secrets sent to endpoints",
@@ -94,6 +96,7 @@ func TestNotesDoNotWarnOfWhatIsWell(t *testing.T) {
 		"webhook.podDisruptionBudget.minAvailable=50%", "webhook.podDisruptionBudget.maxUnavailable=1%",
 		"webhook.replicas=3,webhook.podDisruptionBudget.minAvailable=2", "controller.podDisruptionBudget.maxUnavailable=0",
 		"webhook.replicas=null,controller.replicas=null",
+		"webhook.autoscaling.enabled=true", "webhook.autoscaling.enabled=true,webhook.resources.requests=null,webhook.resources.limits.cpu=1",
 		"metrics.prometheusRule.enabled=true,metrics.serviceMonitor.enabled=true", "metrics.prometheusRule.enabled=true,metrics.podMonitor.enabled=true",
 	} {
 		if text := notes(t, set); strings.Contains(text, "Choices to think about") {

@@ -231,8 +231,8 @@ func (p *pass) take(h *selection.Handler, due plan.Due, o handler.Outcome, patch
 func (p *pass) tell(r run, record storage.Record) {
 	switch {
 	case record.State == storage.Failed && r.outcome.State != storage.Succeeded:
-		report(p.recorder, p.seen, warning, ReasonFailed, r.id, "Handler %q failed for good after %d attempts (%s): %s",
-			r.id, record.Attempts, record.Reason, p.eventText(record.Message))
+		report(p.recorder, p.seen, warning, ReasonFailed, r.id, "Handler %q failed for good after %s (%s): %s",
+			r.id, attempts(record.Attempts), record.Reason, p.eventText(record.Message))
 	case record.State == storage.Retrying && record.Attempts == 1:
 		report(p.recorder, p.seen, warning, ReasonRetrying, r.id, "Handler %q will be retried (%s): %s",
 			r.id, record.Reason, p.eventText(record.Message))

@@ -59,8 +59,8 @@ func (p *pass) failPatch(r *run, refusal error) {
 	text := fmt.Errorf("patch: %s", safeText(refusal)) // not wrapped: it holds values of the object
 	r.patch, r.due.Digest = nil, r.before
 	r.outcome = planOutcome(handler.BadPatch(handler.Outcome{}, text))
-	report(p.recorder, p.seen, warning, ReasonFailed, r.id, "Handler %q failed for good after %d attempts (%s): %s",
-		r.id, r.due.Attempt, r.outcome.Reason, p.eventText(r.outcome.Message))
+	report(p.recorder, p.seen, warning, ReasonFailed, r.id, "Handler %q failed for good after %s (%s): %s",
+		r.id, attempts(r.due.Attempt), r.outcome.Reason, p.eventText(r.outcome.Message))
 }
 
 // wouldRefuse asks the server by a dry run.

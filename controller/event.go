@@ -39,6 +39,14 @@ func report(recorder events.EventRecorder, u *unstructured.Unstructured, kind, r
 	recorder.Eventf(reference, nil, kind, reason, cut(topic, maxAction), "%s", cut(fmt.Sprintf(note, args...), maxNote))
 }
 
+// attempts is a number of them in words.
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
 // cut shortens a text to at most limit bytes, at a character's end.
 func cut(text string, limit int) string {
 	if len(text) <= limit {

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Failing",type=integer,JSONPath=`.status.failing`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Endpoints",type=string,JSONPath=`.status.conditions[?(@.type=="EndpointsHealthy")].message`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name is part of handler IDs: choose one of at most 63 characters"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.handlers) || self.spec.handlers.all(h, !has(h.http.service) || has(h.http.service.namespace))",message="a ClusterHandlerSet has no namespace of its own: set http.service.namespace"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.handlers) || self.spec.handlers.all(h, has(h.http.service) || ((!has(h.http.secretRef) || has(h.http.secretRef.namespace)) && (!has(h.http.caSecretRef) || has(h.http.caSecretRef.namespace)) && (!has(h.http.clientCertificateSecretRef) || has(h.http.clientCertificateSecretRef.namespace))))",message="with http.url there is no service whose namespace counts: set the namespace of secretRef, caSecretRef and clientCertificateSecretRef"
@@ -59,6 +60,7 @@ type ClusterHandlerSetList struct {
 // +kubebuilder:printcolumn:name="Failing",type=integer,JSONPath=`.status.failing`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Endpoints",type=string,JSONPath=`.status.conditions[?(@.type=="EndpointsHealthy")].message`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name is part of handler IDs: choose one of at most 63 characters"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.match) || !has(self.spec.match.namespaceSelector)",message="a HandlerSet acts in its own namespace only: remove match.namespaceSelector, or use a ClusterHandlerSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.handlers) || self.spec.handlers.all(h, !has(h.http.service) || !has(h.http.service.namespace))",message="a HandlerSet calls only Services in its own namespace: remove http.service.namespace, or use a ClusterHandlerSet"

@@ -13,7 +13,9 @@ type HandlerSetSpec struct {
 	// changed; the version can.
 	// +required
 	Resource Resource `json:"resource"`
-	// Which of its objects. Default: all.
+	// Which of its objects. Default: all. With handlers for Delete leave out what
+	// their endpoints need, such as their own Services: its deletion would wait
+	// for itself.
 	// +optional
 	Match *Match `json:"match,omitempty"`
 	// What is filled in at admission.

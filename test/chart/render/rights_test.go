@@ -316,6 +316,47 @@ func TestUsersGetTheirShareOfHandlerSets(t *testing.T) {
 	}
 }
 
+// In namespaces nothing aggregates: users are bound to Roles, one of which has all that they need.
+func TestUsersGetTheirShareInNamespaces(t *testing.T) {
+	t.Parallel()
+	roles := func(set string) (names []string, rights map[string][]string) {
+		rights = map[string][]string{}
+		for _, role := range rolesOf(t, rendered(t, "--set", "namespaced.enabled=true,namespaced.namespaces={a,b}", "--set", set)) {
+			if !strings.Contains(role.Name, "handlersets") {
+				continue
+			}
+			name := role.Namespace + "/" + strings.TrimPrefix(role.Name, "dogear-handlersets-")
+			names = append(names, name)
+			for _, rule := range role.Rules {
+				rights[name] = append(rights[name], spread(role.Namespace, rule)...)
+			}
+		}
+		slices.Sort(names)
+		return names, rights
+	}
+	names, rights := roles("")
+	if want := []string{"a/edit", "a/view", "b/edit", "b/view"}; !slices.Equal(names, want) {
+		t.Fatalf("roles %v: want %v", names, want)
+	}
+	if got, want := rights["a/view"], []string{
+		"a get handlersets.dogear.dev", "a list handlersets.dogear.dev", "a watch handlersets.dogear.dev",
+		"a get handlersets/status.dogear.dev", "a list handlersets/status.dogear.dev", "a watch handlersets/status.dogear.dev",
+	}; !slices.Equal(got, want) {
+		t.Errorf("who looks may %v: want %v", got, want)
+	}
+	for _, right := range append(rights["b/view"], "b create handlersets.dogear.dev", "b patch handlersets.dogear.dev", "b deletecollection handlersets.dogear.dev") {
+		if !slices.Contains(rights["b/edit"], right) {
+			t.Errorf("who writes may not %s", right)
+		}
+	}
+	if names, _ := roles("rbac.aggregate.edit=false"); !slices.Equal(names, []string{"a/view", "b/view"}) {
+		t.Errorf("without edit: %v", names)
+	}
+	if names, _ := roles("rbac.aggregate=null"); len(names) > 0 {
+		t.Errorf("without both: %v", names)
+	}
+}
+
 // The hook takes away what the controller could make, and no more.
 func TestTheRightsOfUninstall(t *testing.T) {
 	t.Parallel()

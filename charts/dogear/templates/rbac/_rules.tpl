@@ -104,6 +104,19 @@ cluster, or in each namespace of a namespaced installation. */}}
 {{- end }}
 {{- end }}
 
+{{/* What users do with HandlerSets. */}}
+{{- define "dogear.rules.viewSets" -}}
+- apiGroups: [dogear.dev]
+  resources: [handlersets, handlersets/status]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{- define "dogear.rules.editSets" -}}
+- apiGroups: [dogear.dev]
+  resources: [handlersets]
+  verbs: [create, update, patch, delete, deletecollection]
+{{- end }}
+
 {{/* metadata of a role or binding: root, name, and namespace, component and labels where it has some. */}}
 {{- define "dogear.rbacMeta" -}}
 name: {{ .name }}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/dogear-dev/dogear/controller/check"
+	"github.com/dogear-dev/dogear/storage"
 )
 
 // checkOptions are the flags of dogear check.
@@ -43,9 +45,7 @@ another one.
 A check that you lack the rights for is skipped, and says which. A warning is no
 failure. In a cluster, 'helm test' runs this command.
 
-The exit status is 0 if no check has failed, 1 if one has, 2 for wrong usage.
-
-` + environment,
+The exit status is 0 if no check has failed, 1 if one has, 2 for wrong usage.`,
 		Example: `  dogear check
 
   # After an installation or an upgrade: until all is well.
@@ -63,10 +63,10 @@ The exit status is 0 if no check has failed, 1 if one has, 2 for wrong usage.
 	flags.SortFlags = false // what belongs together stays together
 	flags.BoolVar(&o.wait, "wait", false, "check again and again until nothing fails, or the time is over; what is waited for is on stderr")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "give up after this time")
-	flags.StringVar(&o.file, "object", "", "YAML or JSON file with objects that sets select, to be created in dry runs; -: stdin")
+	flags.StringVar(&o.file, "object", "", "YAML or JSON file with objects that sets select, or lists of them, to be created in dry runs; -: stdin")
 	flags.StringVar(&o.domain, "domain", "", "check the operator with this domain, made with the SDK, and not the service; with -n")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
-	target = addCluster(cmd)
+	target = addCluster(cmd, colorEnvironment)
 	_ = cmd.MarkFlagFilename("object", "yaml", "yml", "json")
 	completeOutput(cmd, "text", "json")
 	return cmd
@@ -84,6 +84,9 @@ func runCheck(cmd *cobra.Command, target *cluster, o checkOptions) error {
 	if err != nil {
 		return err
 	}
+	if _, err := storage.PrefixFor(o.domain); o.domain != "" && err != nil {
+		return wrongUsage("--domain: %w", err)
+	}
 	config, err := target.config()
 	if err != nil {
 		return err
@@ -92,7 +95,7 @@ func runCheck(cmd *cobra.Command, target *cluster, o checkOptions) error {
 		Config: config, Namespace: target.namespace, Domain: o.domain, Objects: objects, Version: readBuild().Version,
 	})
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
@@ -164,13 +167,39 @@ func readObjects(name string, stdin io.Reader) (objects []*unstructured.Unstruct
 		if len(o.Object) == 0 {
 			continue
 		}
-		if o.GetKind() == "" || o.GetAPIVersion() == "" {
-			return nil, wrongUsage("--object %s: a document has no kind or no apiVersion", name)
+		if objects, err = appendObjects(objects, o); err != nil {
+			return nil, wrongUsage("--object %s: %w", name, err)
 		}
-		objects = append(objects, o)
 	}
 	if len(objects) == 0 {
 		return nil, wrongUsage("--object %s: there is no object in it", name)
 	}
 	return objects, nil
+}
+
+// appendObjects adds an object, or those of a list, as 'kubectl get -o yaml'
+// prints it. In a list of one kind they may leave theirs out.
+func appendObjects(objects []*unstructured.Unstructured, o *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if o.GetKind() == "" || o.GetAPIVersion() == "" {
+		return nil, errors.New("an object has no kind or no apiVersion")
+	}
+	items, isList := o.Object["items"].([]any)
+	if kind, listed := strings.CutSuffix(o.GetKind(), "List"); isList && listed {
+		for _, item := range items {
+			content, ok := item.(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("the %s has an item that is no object", o.GetKind())
+			}
+			one := &unstructured.Unstructured{Object: content}
+			if kind != "" && one.GetKind() == "" && one.GetAPIVersion() == "" {
+				one.SetGroupVersionKind(o.GroupVersionKind().GroupVersion().WithKind(kind))
+			}
+			var err error
+			if objects, err = appendObjects(objects, one); err != nil {
+				return nil, err
+			}
+		}
+		return objects, nil
+	}
+	return append(objects, o), nil
 }

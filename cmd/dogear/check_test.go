@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,9 @@ func TestWrongUsageOfCheck(t *testing.T) {
 		{[]string{"--object", file("empty", "---\n# nothing\n")}, "there is no object in it"},
 		{[]string{"--object", file("broken", "{")}, "--object"},
 		{[]string{"--object", file("nokind", "metadata: {name: x}")}, "has no kind or no apiVersion"},
+		{[]string{"--object", file("none", "{apiVersion: v1, kind: List, items: []}")}, "there is no object in it"},
+		{[]string{"--object", file("inlist", "{apiVersion: v1, kind: List, items: [{metadata: {name: x}}]}")}, "has no kind or no apiVersion"},
+		{[]string{"--object", file("notone", "{apiVersion: v1, kind: List, items: [x]}")}, "has an item that is no object"},
 	} {
 		stdout, stderr, status := dogear(t, demo.Options{}, append([]string{"check", "--kubeconfig", nowhere(t)}, c.args...)...)
 		if status != exitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
@@ -87,10 +91,49 @@ func TestWrongUsageOfCheck(t *testing.T) {
 	}
 }
 
+// A kubeconfig that cannot be used is no mistake on the command line.
+func TestAConnectionThatCannotBeSetUpIsNoWrongUsage(t *testing.T) {
+	path := nowhere(t)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.Replace(string(text), `"server":`, `"certificate-authority-data": "bm8=", "server":`, 1)
+	if err := os.WriteFile(path, []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, status := dogear(t, demo.Options{}, "check", "--kubeconfig", path)
+	if status != exitFailed || !strings.Contains(stderr, "set up the client: ") || stdout != "" {
+		t.Errorf("status %d, %q, %q", status, stdout, stderr)
+	}
+}
+
 func TestObjectsAreReadFromAFile(t *testing.T) {
 	const text = "# a comment\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n{\"apiVersion\": \"v1\", \"kind\": \"Service\"}\n"
 	objects, err := readObjects("-", strings.NewReader(text))
 	if err != nil || len(objects) != 2 || objects[0].GetName() != "a" || objects[1].GetKind() != "Service" {
 		t.Errorf("got %+v, %v", objects, err)
+	}
+}
+
+// What kubectl prints for several objects is a list, and so is what a server says.
+func TestListsAreReadObjectByObject(t *testing.T) {
+	const text = `
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+- {apiVersion: v1, kind: ServiceList, items: [{metadata: {name: b}}, {apiVersion: v1, kind: Service, metadata: {name: c}}]}
+---
+{apiVersion: example.com/v1, kind: WhiteList, metadata: {name: d}, spec: {items: []}}
+`
+	objects, err := readObjects("-", strings.NewReader(text))
+	var have []string
+	for _, o := range objects {
+		have = append(have, o.GetAPIVersion()+" "+o.GetKind()+" "+o.GetName())
+	}
+	want := []string{"v1 ConfigMap a", "v1 Service b", "v1 Service c", "example.com/v1 WhiteList d"}
+	if err != nil || !slices.Equal(have, want) {
+		t.Errorf("got %q, %v, want %q", have, err, want)
 	}
 }

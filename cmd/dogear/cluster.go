@@ -27,9 +27,11 @@ type cluster struct {
 	namespace string
 }
 
-// addCluster gives a command the flags.
-func addCluster(cmd *cobra.Command) *cluster {
+// addCluster gives a command the flags, and tells the variables that count where
+// they are left out. more are others that count for it.
+func addCluster(cmd *cobra.Command, more ...string) *cluster {
 	c := &cluster{}
+	tellEnvironment(cmd, append([]string{clusterEnvironment}, more...)...)
 	flags := cmd.Flags()
 	flags.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file of the API server; default: $KUBECONFIG, else ~/.kube/config, else the Pod's ServiceAccount")
 	flags.StringVar(&c.context, "context", "", "context of the kubeconfig; default: the current one")

@@ -32,9 +32,7 @@ On a terminal a table shows where each handler stands, elsewhere there is a
 line per change. All of it is read from the objects' annotations.
 
 The exit status is 0 if every object ended as expected, 1 if one did not or
-something else failed, 2 for wrong usage, 130 after Ctrl-C.
-
-` + environment,
+something else failed, 2 for wrong usage, 130 after Ctrl-C.`,
 		Example: `  dogear demo
 
   # Leave all running, to look around with kubectl until Ctrl-C.
@@ -75,6 +73,7 @@ something else failed, 2 for wrong usage, 130 after Ctrl-C.
 			return demo.Run(cmd.Context(), options)
 		},
 	}
+	tellEnvironment(cmd, demoEnvironment, colorEnvironment)
 	flags := cmd.Flags()
 	flags.StringVarP(&output, "output", "o", "text", "text, or json: one document at the end, progress on stderr")
 	flags.BoolVar(&options.Keep, "keep", false, "leave all running at the end, until Ctrl-C")

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +59,7 @@ func TestHelpAndCompletion(t *testing.T) {
 		{"__complete demo --output ", []string{"json", "text"}},
 		{"__complete de", []string{"demo"}},
 		{"__complete run --roles ", []string{"controller", "webhook"}},
+		{"check --help", []string{"--object", "--domain", "exit status", "Examples:"}},
 		{"run --help", []string{"dogear run --namespace=dogear", "--webhook-secret", "status 1"}},
 	} {
 		args := strings.Split(c.args, " ")
@@ -75,6 +77,27 @@ func TestHelpAndCompletion(t *testing.T) {
 		}
 		if strings.Contains(stdout, demo.HookCommand) {
 			t.Errorf("dogear %s shows the hidden command", c.args)
+		}
+	}
+}
+
+// Each command tells of the variables that count for it, and of no others.
+func TestHelpTellsTheEnvironmentThatCounts(t *testing.T) {
+	all := []string{"KUBECONFIG ", "DOGEAR_NAMESPACE ", "DOGEAR_ASSETS ", "KUBEBUILDER_ASSETS ", "NO_COLOR "}
+	onCluster := all[:2]
+	for args, want := range map[string][]string{
+		"--help": all, "demo --help": all[2:], "check --help": {all[0], all[1], all[4]},
+		"uninstall --help": onCluster, "rbac --help": onCluster, "migrate --help": onCluster, "version --help": nil,
+	} {
+		stdout, _, status := dogear(t, demo.Options{}, strings.Split(args, " ")...)
+		_, told, there := strings.Cut(stdout, "\nEnvironment:\n")
+		if status != exitOK || there != (len(want) > 0) {
+			t.Errorf("dogear %s: status %d, %s", args, status, stdout)
+		}
+		for _, name := range all {
+			if strings.Contains(told, "  "+name) != slices.Contains(want, name) {
+				t.Errorf("dogear %s: %q is there: want %v: %s", args, name, slices.Contains(want, name), told)
+			}
 		}
 	}
 }
@@ -251,7 +274,7 @@ func TestBareControlPlane(t *testing.T) {
 	if !strings.Contains(inUse, "address already in use: see --metrics-address, --health-address") {
 		t.Errorf("got %s", inUse)
 	}
-	for _, want := range []string{"No webhook is set", "dogear: the CRDs of Dogear are not in the cluster: kubectl apply --server-side -f charts/dogear/files/crds ("} {
+	for _, want := range []string{"No webhook is set", "dogear: the CRDs of Dogear are not in the cluster: ", "helm upgrade --install dogear-crds oci://", "kubectl apply --server-side -f charts/dogear/files/crds ("} {
 		if !strings.Contains(service, want) {
 			t.Errorf("no %q in %s", want, service)
 		}

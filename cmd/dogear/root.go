@@ -3,19 +3,28 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dogear-dev/dogear/cmd/dogear/demo"
 )
 
-// environment is told by --help.
-const environment = `Environment:
-  DOGEAR_ASSETS        folder with the programs and CRDs that 'make controlplane'
+// What --help tells of the environment, each where it counts.
+const (
+	clusterEnvironment = `  KUBECONFIG           kubeconfig files, where --kubeconfig names none
+  ` + namespaceVariable + `     namespace of Dogear, where -n names none`
+	demoEnvironment = `  DOGEAR_ASSETS        folder with the programs and CRDs that 'make controlplane'
                        has built; default: bin/ of the repository around the
                        working directory
-  KUBEBUILDER_ASSETS   folder with etcd, kube-apiserver and kubectl, used first
-  NO_COLOR             if set, no colours and no icons`
+  KUBEBUILDER_ASSETS   folder with etcd, kube-apiserver and kubectl, used first`
+	colorEnvironment = `  NO_COLOR             if set, no colours and no icons`
+)
+
+// tellEnvironment adds to what --help says.
+func tellEnvironment(cmd *cobra.Command, variables ...string) {
+	cmd.Long += "\n\nEnvironment:\n" + strings.Join(variables, "\n")
+}
 
 // usageError is an error in how the program was called.
 type usageError struct{ error }
@@ -32,9 +41,7 @@ func newRoot(stdout, stderr io.Writer, defaults demo.Options) *cobra.Command {
 		Short: "Run handlers on Kubernetes objects whose CRD you don't own",
 		Long: `Dogear runs handlers on Kubernetes objects whose CRD you don't own. A webhook
 marks each object at admission, a controller runs the handlers, and the place
-reached is kept in annotations.
-
-` + environment,
+reached is kept in annotations.`,
 		Example: `  # See it at work: no cluster is needed.
   dogear demo
 
@@ -48,6 +55,7 @@ reached is kept in annotations.
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true, // the error says what to do
 	}
+	tellEnvironment(root, clusterEnvironment, demoEnvironment, colorEnvironment)
 	root.SuggestionsMinimumDistance = 2
 	root.SetOut(stdout)
 	root.SetErr(stderr)

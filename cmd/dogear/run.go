@@ -103,10 +103,15 @@ func runService(cmd *cobra.Command, settings config.Settings, kubeconfig string)
 	return explain(service.Start(lifeline(cmd)))
 }
 
+// installCRDs is said to people in a cluster, and to those who have a working
+// copy of the repository and no chart.
+const installCRDs = "have the chart dogear make them (crds.enabled), or helm upgrade --install dogear-crds oci://ghcr.io/dogear-dev/charts/dogear-crds; " +
+	"in the repository: kubectl apply --server-side -f charts/dogear/files/crds"
+
 // explain tells of errors of the start what to do.
 func explain(err error) error {
 	if missing := (&meta.NoKindMatchError{}); errors.As(err, &missing) && missing.GroupKind.Group == v1alpha1.GroupVersion.Group {
-		return fmt.Errorf("the CRDs of Dogear are not in the cluster: kubectl apply --server-side -f charts/dogear/files/crds (%w)", err)
+		return fmt.Errorf("the CRDs of Dogear are not in the cluster: %s (%w)", installCRDs, err)
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w: see --metrics-address, --health-address, --webhook-address and --callback-address", err)

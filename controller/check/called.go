@@ -89,7 +89,24 @@ func (r *round) stamps(ctx context.Context) Result {
 	for _, res := range declared {
 		probes = append(probes, r.stampsOn(ctx, h, res))
 	}
-	return together(probes)
+	return together(probes).withUnused(r.unused(declared))
+}
+
+// withUnused adds what was given in vain. Somebody meant it to be tried, so it is
+// a warning where nothing worse was found.
+func (r Result) withUnused(names []string) Result {
+	if len(names) == 0 {
+		return r
+	}
+	r.Message += fmt.Sprintf("; not tried: %s of those that were given", count(len(names), "object"))
+	if r.Verdict != Failed {
+		r.Verdict = Warning
+		r.Hint = "with --object, name objects of resources that sets with handlers declare"
+	}
+	more := r.More
+	r = r.about(append(slices.Clone(names), r.Objects...)...)
+	r.More += more
+	return r
 }
 
 // isOwn tells whether the writes of a user pass the webhook by.

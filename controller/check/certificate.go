@@ -20,14 +20,13 @@ func (r *round) certificate(ctx context.Context) Result {
 	if err != nil {
 		return r.unread(err)
 	}
-	const within = "run 'helm test', which checks from within the cluster"
 	found, err := r.serving(ctx, h, clients[0], host, address)
 	if err != nil {
-		return skipped("it cannot be seen from here: %s", err).hint(within)
+		return skipped("it cannot be seen from here: %s", err).hint("%s", r.elsewhere())
 	}
 	leaf := found.chain[0]
 	if found.dialed && !inCluster(r.options.Config) && leaf.VerifyHostname(host) != nil {
-		return skipped("who answers at %s has a certificate of another name: from here it may be somebody else", address).hint(within)
+		return skipped("who answers at %s has a certificate of another name: from here it may be somebody else", address).hint("%s", r.elsewhere())
 	}
 	for _, c := range clients {
 		roots := x509.NewCertPool()
@@ -42,6 +41,16 @@ func (r *round) certificate(ctx context.Context) Result {
 		}
 	}
 	return r.dates("it ("+found.from+")", leaf, h.newCertificate())
+}
+
+// elsewhere is what to do where the certificate can be seen neither at the webhook
+// nor where it is kept.
+func (r *round) elsewhere() string {
+	if inCluster(r.options.Config) {
+		return "this Pod gets no answer of the webhook, while API servers may: let it through a NetworkPolicy or a service mesh that is in between, " +
+			"or ask as somebody who may read the Secret"
+	}
+	return "run 'helm test', which checks from within the cluster"
 }
 
 // middle is a time at which a certificate is good: that it is good now is

@@ -78,7 +78,7 @@ func (c *cluster) nothing() {
 
 func (c *cluster) noCRDs() {
 	r := c.report()
-	if err := c.wanted(r, "CRDs", "established", check.Failed, "handlersets.dogear.dev is missing", "kubectl apply --server-side"); err != nil {
+	if err := c.wanted(r, "CRDs", "established", check.Failed, "handlersets.dogear.dev is missing", "helm upgrade --install dogear-crds"); err != nil {
 		c.Error(err)
 	}
 	if err := c.wanted(r, "controller", "sets", check.Skipped, "their CRDs are missing"); err != nil {

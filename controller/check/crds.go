@@ -24,7 +24,10 @@ var schemas embed.FS
 
 var crdNames = []string{"clusterhandlersets.dogear.dev", "handlersets.dogear.dev"}
 
-const applyCRDs = "helm upgrade with crds.enabled=true, or: kubectl apply --server-side -f charts/dogear/files/crds"
+// applyCRDs names both charts that have the CRDs: the other one is of use where
+// who installs Dogear may not make them.
+const applyCRDs = "helm upgrade of the chart dogear, with crds.enabled=true; " +
+	"or, if they are kept apart: helm upgrade --install dogear-crds oci://ghcr.io/dogear-dev/charts/dogear-crds"
 
 func (r *round) crdChecks() []Check {
 	return []Check{

@@ -146,8 +146,12 @@ func (c *cluster) samples() {
 	c.want("webhook", "stamps", check.OK, []string{"an object with what its schema asks for"})
 	one := c.certificate("one")
 	c.want("webhook", "stamps", check.OK, []string{"a copy of " + c.shop + "/one"})
-	given := func(text string) func(*check.Options) {
-		return func(o *check.Options) { o.Objects = []*unstructured.Unstructured{parse(c, text)} }
+	given := func(texts ...string) func(*check.Options) {
+		return func(o *check.Options) {
+			for _, text := range texts {
+				o.Objects = append(o.Objects, parse(c, text))
+			}
+		}
 	}
 	c.want("webhook", "stamps", check.OK, []string{"the object that was given"},
 		given(fmt.Sprintf(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {namespace: %s, name: mine}, spec: {secretName: tls, issuerRef: {name: ca}}}`, c.shop)))
@@ -155,6 +159,15 @@ func (c *cluster) samples() {
 		given(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: mine}, spec: {secretName: tls, issuerRef: {name: ca}}}`))
 	c.want("webhook", "stamps", check.Skipped, []string{"refused by the API server"},
 		given(fmt.Sprintf(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {namespace: %s, name: mine}, spec: {secretName: tls}}`, c.shop)))
+
+	// One of several will do; what is given in vain is told, beside what is found out.
+	mine := fmt.Sprintf(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {namespace: %s, name: mine}, spec: {secretName: tls, issuerRef: {name: ca}}}`, c.shop)
+	elsewhere := `{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: elsewhere}, spec: {secretName: tls, issuerRef: {name: ca}}}`
+	useless := `{apiVersion: v1, kind: ConfigMap, metadata: {name: useless}}`
+	c.want("webhook", "stamps", check.OK, []string{"the object that was given"}, given(elsewhere, mine))
+	vain := "ConfigMap useless, which was given: nothing declares a resource of this kind"
+	c.want("webhook", "stamps", check.Warning, []string{"objects come back stamped; not tried: 1 object", "stamped (the object that was given)", vain}, given(mine, useless))
+	c.want("webhook", "stamps", check.Warning, []string{"no object could be tried; not tried", "no set selects the object", vain}, given(elsewhere, useless))
 
 	// Conditions and annotations choose, and what is given to one object alone is left out.
 	picky := c.set("picky", `

@@ -10,9 +10,11 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller/check"
+	"github.com/dogear-dev/dogear/test/rig"
 	"github.com/dogear-dev/dogear/webhook/cert"
 )
 
@@ -124,8 +126,35 @@ func (c *cluster) down() {
 		c.Error(err)
 	}
 	c.silentLeader()
+	c.nobodyAnswers()
 	c.somebodyElseAnswers()
 	c.waitsForIt()
+}
+
+// nobodyAnswers at the address of the Service, and whoever asks may not read the
+// Secret, as in 'helm test' behind a NetworkPolicy: what is told then is not to
+// run what is running.
+func (c *cluster) nobodyAnswers() {
+	read := []string{"get", "list"}
+	tester, err := c.cp.ServiceAccountConfig(c.Context(), c.namespace, "tester", rig.Rights{
+		Cluster: []rbacv1.PolicyRule{{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, Verbs: read}},
+		Namespaced: map[string][]rbacv1.PolicyRule{c.namespace: {
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: read},
+			{APIGroups: []string{""}, Resources: []string{"configmaps", "services"}, Verbs: read},
+		}},
+	})
+	c.must(err)
+	of := func(o *check.Options) { o.Config, o.Namespace = tester, c.namespace }
+	if err := c.wanted(c.report(of), "webhook", "certificate", check.Skipped, "it cannot be seen from here", "run 'helm test'"); err != nil {
+		c.Error(err)
+	}
+	c.Run("in the cluster", func(t *testing.T) {
+		at := c.on(t)
+		at.inCluster()
+		if err := at.wanted(at.report(of), "webhook", "certificate", check.Skipped, c.address, "connection refused", "let it through a NetworkPolicy"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // somebodyElseAnswers at the address of the Service, as from a laptop with a

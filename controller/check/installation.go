@@ -93,16 +93,24 @@ func (r *round) versions(ctx context.Context) Result {
 		texts = append(texts, all[i].Name+" "+v)
 		have = append(have, v)
 	}
-	slices.Sort(have)
-	have = slices.Compact(have)
+	return r.compareVersions(have, texts)
+}
+
+// compareVersions judges the versions of the Deployments, which are told in texts.
+// A tag such as latest tells no release, so there is nothing to compare it with.
+func (r *round) compareVersions(have, texts []string) Result {
+	same := func(a, b string) bool { return a == b || plain(a) != "" && plain(a) == plain(b) }
+	own := r.options.Version
 	switch {
-	case len(have) > 1:
+	case slices.ContainsFunc(have, func(v string) bool { return !same(v, have[0]) }):
 		return warned("they differ: %s", strings.Join(texts, ", ")).
 			hint("if no upgrade is under way, run 'helm upgrade' once more: controller and webhook decide alike only if they are of one release")
 	case have[0] == "":
 		return skipped("the images have no tag, and the Deployments no label app.kubernetes.io/version")
-	case plain(r.options.Version) != "" && plain(have[0]) != plain(r.options.Version):
-		return warned("%s is installed, but this program is %s", have[0], r.options.Version).
+	case plain(have[0]) == "" && plain(own) != "":
+		return passed("%s: that tells no release, so it is not compared with this program, which is %s", have[0], own)
+	case plain(own) != "" && !same(have[0], own):
+		return warned("%s is installed, but this program is %s", have[0], own).
 			hint("use the program of the same release: what this one expects may be of another")
 	}
 	return passed("%s", have[0])

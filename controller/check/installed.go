@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller/installation"
 )
@@ -71,21 +69,11 @@ func (r *round) operator() (*place, error) {
 
 // settings reads those of the controller.
 func (r *round) settings(ctx context.Context, found *installation.Installation) (settings, error) {
-	d := found.Controller()
-	if d == nil || len(d.Spec.Template.Spec.Containers) == 0 {
-		return unknown, errors.New("there is no Deployment of the controller")
+	values, err := found.Settings(ctx, r.client, wantedPaths()...)
+	if err != nil {
+		return unknown, err
 	}
-	pod := &d.Spec.Template.Spec
-	process := &pod.Containers[0]
-	text := ""
-	if name, key := settingsMap(pod, process); name != "" {
-		stored := &corev1.ConfigMap{}
-		if err := r.client.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, stored); err != nil {
-			return unknown, fmt.Errorf("read the settings: %w", err)
-		}
-		text = stored.Data[key]
-	}
-	return settingsOf(process, text)
+	return settingsOf(values), nil
 }
 
 func (r *round) installed(ctx context.Context) Result {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,21 +34,8 @@ func (r *round) samples(ctx context.Context, h *hook, res *resource) (found []sa
 	if len(all) == 0 {
 		return nil, "no set with handlers is in force"
 	}
-	for _, o := range r.options.Objects {
-		if o.GroupVersionKind().GroupKind() != res.kind.GroupKind() {
-			continue
-		}
-		given := newborn(o)
-		if res.namespaced && given.GetNamespace() == "" {
-			given.SetNamespace(metav1.NamespaceDefault)
-		}
-		if !slices.ContainsFunc(all, func(s *selector) bool { return s.selects(given) }) {
-			return nil, "no set selects the object that was given, or what is in its namespace is not sent to the webhook"
-		}
-		found = append(found, sample{given, "the object that was given"})
-	}
-	if len(found) > 0 {
-		return found, ""
+	if found, why = r.given(all, res); len(found) > 0 || why != "" {
+		return found, why
 	}
 	why = "no object of it is selected by a set"
 	for _, s := range all {
@@ -72,6 +60,44 @@ func (r *round) samples(ctx context.Context, h *hook, res *resource) (found []sa
 		}
 	}
 	return nil, why
+}
+
+// given are the objects of a resource that the person who asks names. Where there
+// are some, and none of them is selected, why says so.
+func (r *round) given(all []*selector, res *resource) (found []sample, why string) {
+	for _, o := range r.options.Objects {
+		if o.GroupVersionKind().GroupKind() != res.kind.GroupKind() {
+			continue
+		}
+		given := newborn(o)
+		if res.namespaced && given.GetNamespace() == "" {
+			given.SetNamespace(metav1.NamespaceDefault)
+		}
+		if slices.ContainsFunc(all, func(s *selector) bool { return s.selects(given) }) {
+			found = append(found, sample{given, "the object that was given"})
+		} else {
+			why = "no set selects the object that was given, or what is in its namespace is not sent to the webhook"
+		}
+	}
+	if len(found) > 0 {
+		return found, ""
+	}
+	return nil, why
+}
+
+// unused names the objects that were given and are of no resource that is
+// declared: nothing is found out with them.
+func (r *round) unused(declared []*resource) (names []string) {
+	for _, o := range r.options.Objects {
+		kind := o.GroupVersionKind().GroupKind()
+		if !slices.ContainsFunc(declared, func(res *resource) bool {
+			// Of a resource that is not served, the kind is not known.
+			return res.kind.GroupKind() == kind || res.err != nil && res.name.Group == kind.Group
+		}) {
+			names = append(names, fmt.Sprintf("%s %s, which was given: nothing declares a resource of this kind", nameOfKind(o.GroupVersionKind()), keyOf(o)))
+		}
+	}
+	return names
 }
 
 // copies are like objects that a set selects.

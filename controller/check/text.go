@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/dogear-dev/dogear/controller/installation"
 )
 
 // Style says how text is shown; the zero value is plain.
@@ -91,8 +93,14 @@ func columns(style Style) int {
 	return 4
 }
 
+// indented is a text of several lines below a first one. Events, annotations and
+// conditions are written by others, so nothing of it gets to move the cursor.
 func indented(text, indent string) string {
-	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+indent)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i := range lines {
+		lines[i] = installation.Printable(lines[i])
+	}
+	return strings.Join(lines, "\n"+indent)
 }
 
 func (r *Report) summary(style Style, unmade int) string {
@@ -117,7 +125,7 @@ func (r *Report) summary(style Style, unmade int) string {
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	return line
+	return installation.Printable(line)
 }
 
 func joined(all []string) string { return strings.Join(all, "\n") }

@@ -151,3 +151,26 @@ func TestAResultNamesTenObjects(t *testing.T) {
 		t.Errorf("%v, got %s", err, out.String())
 	}
 }
+
+// Whoever may write an event or an annotation must not draw on the terminal of
+// the administrator who looks.
+func TestWhatOthersHaveWrittenDoesNotReachTheTerminal(t *testing.T) {
+	t.Parallel()
+	const evil = "a\x1b[2Jb\rc\x07d\u009b31me\nnext"
+	r := run(t.Context(), "v1", []Check{always("one", "bad", failed("%s", evil).hint("%s", evil).about(evil, "plain"))})
+	for _, style := range []Style{{}, {Color: true}} {
+		var out strings.Builder
+		if err := r.Text(&out, style); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), "a [2Jb c d 31me\n"); n != 3 || strings.ContainsAny(out.String(), "\r\x07\u009b") || strings.Contains(out.String(), "\x1b[2J") {
+			t.Errorf("%d of 3 are as they should be: %q", n, out.String())
+		}
+		if !strings.Contains(out.String(), "  next\n") {
+			t.Errorf("what has several lines does not have them any more: %q", out.String())
+		}
+	}
+	if have := r.failures(); len(have) != 1 || have[0] != "one: bad: a [2Jb c d 31me" {
+		t.Errorf("what is waited for: %q", have)
+	}
+}

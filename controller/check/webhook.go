@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -111,7 +112,13 @@ func (r *round) configurations(ctx context.Context) Result {
 			hint("the controller makes them, and again a minute after they were deleted: see whether it runs, and its log for why it can't; " +
 				"until then objects pass unstamped, and defaults are not filled in")
 	}
-	return passed("%s: %s", h.mutating.Name, count(len(h.mutating.Webhooks), "resource"))
+	return passed("%s", sentTo(h.mutating))
+}
+
+// sentTo says how much is sent to the webhook. A resource may have two webhooks in
+// the configuration, one of them for its subresources.
+func sentTo(c *mutating) string {
+	return fmt.Sprintf("%s: %s", c.Name, count(len(ruledIn(c)), "resource"))
 }
 
 // clients are the ways in which API servers call the webhook.

@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/dogear-dev/dogear/cmd/dogear/demo"
+	"github.com/dogear-dev/dogear/controller/installation"
 )
 
 // Exit statuses. One that a signal has ended has 128 and its number.
@@ -31,9 +33,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, defaults 
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "dogear:", err)
+		_, _ = fmt.Fprintln(stderr, "dogear:", printable(err.Error()))
 	}
 	return status(err)
+}
+
+// printable is a text of several lines fit for a terminal: an error may repeat what
+// others have written, as webhooks that refuse something.
+func printable(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = installation.Printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 func status(err error) int {

@@ -121,6 +121,14 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
+// Errors have texts of others in them, and are for a terminal.
+func TestErrorsDoNotDrawOnTheTerminal(t *testing.T) {
+	_, stderr, status := dogear(t, demo.Options{}, "demo", "--a\x1b[2J\rb\nc")
+	if want := "dogear: unknown flag: --a [2J b\nc: see 'dogear demo --help'\n"; status != exitUsage || stderr != want {
+		t.Errorf("status %d, %q, want %q", status, stderr, want)
+	}
+}
+
 func TestStatus(t *testing.T) {
 	for _, c := range []struct {
 		err  error

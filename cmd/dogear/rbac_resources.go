@@ -64,7 +64,7 @@ func join(like []*installation.Served) string {
 }
 
 func warn(cmd *cobra.Command, format string, args ...any) {
-	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "dogear: warning: "+format+"\n", args...)
+	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "dogear: warning:", printable(fmt.Sprintf(format, args...)))
 }
 
 func readCatalog(ctx context.Context, target *cluster) (*installation.Catalog, error) {

@@ -20,6 +20,11 @@
 {{ .Values.namespaced.namespaces | default (list .Release.Namespace) | toYaml }}
 {{- end }}
 
+{{/* Whether ServiceAccounts are made, by the values of serviceAccount. */}}
+{{- define "dogear.makesAccount" -}}
+{{- if ne (.create | toString) "false" }}true{{ end }}
+{{- end }}
+
 {{/* The number of Pods of the controller. default would take 0 for none. */}}
 {{- define "dogear.controllerReplicas" -}}
 {{ kindIs "invalid" .Values.controller.replicas | ternary 1 .Values.controller.replicas | int }}

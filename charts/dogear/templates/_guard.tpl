@@ -46,6 +46,9 @@ are told at once, each with its name and what to do.
 {{- $p = append $p (printf "webhook.certificate.mode: %s, so it needs no certificate: take the mode away" $why) }}
 {{- end }}
 {{- end }}
+{{- if and $v.namespaced.enabled $v.flowControl.enabled }}
+{{- $p = append $p "flowControl.enabled: what it makes is of the whole cluster, in which a namespaced installation has no rights: set it to false" }}
+{{- end }}
 {{- toJson $p }}
 {{- end }}
 
@@ -58,6 +61,17 @@ are told at once, each with its name and what to do.
 {{- $p = append $p (printf "rbac.%s: rbac.create is false, so no role is made of it: set that to true, or take this away" $name) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- /* One account for two would have the rights of both. */}}
+{{- $accounts := dict }}
+{{- range $component := list "controller" "webhook" "uninstall" "check" "migrate" }}
+{{- $account := include "dogear.account" (dict "root" $ "component" $component) }}
+{{- $value := printf "hooks.serviceAccount.%s" $component }}
+{{- if has $component (list "controller" "webhook") }}{{ $value = printf "%s.serviceAccount.name" $component }}{{ end }}
+{{- if hasKey $accounts $account }}
+{{- $p = append $p (printf "%s: %s is %s, too, and would have the rights of both: give each a name of its own" $value $account (get $accounts $account)) }}
+{{- end }}
+{{- $_ := set $accounts $account $value }}
 {{- end }}
 {{- $allowed := include "dogear.namespaces" . | fromYamlArray }}
 {{- range $list := list "endpointServices" "endpointSecrets" }}
@@ -138,6 +152,13 @@ are told at once, each with its name and what to do.
 {{- $budget := (index $v $component).podDisruptionBudget }}
 {{- if and (include "dogear.given" $budget.minAvailable) (include "dogear.given" $budget.maxUnavailable) }}
 {{- $p = append $p (printf "%s.podDisruptionBudget: minAvailable and maxUnavailable are set: set one of them" $component) }}
+{{- end }}
+{{- end }}
+{{- range $component := list "controller" "webhook" "hooks" }}
+{{- with index $v $component }}
+{{- if and (eq (.dnsPolicy | default "") "None") (not (dig "nameservers" "" (.dnsConfig | default dict))) }}
+{{- $p = append $p (printf "%s.dnsPolicy: with None names are looked up nowhere: set %s.dnsConfig.nameservers" $component $component) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- $scaling := $v.webhook.autoscaling }}

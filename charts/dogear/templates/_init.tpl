@@ -11,7 +11,7 @@ it says which values contradict each other.
   "webhook" "webhook.service" "webhook.certificate" "webhook.certificate.issuerRef" "webhook.autoscaling"
   "webhook.serviceAccount" "webhook.podDisruptionBudget"
   "callback" "callback.service" "callback.certificate"
-  "rbac" "rbac.aggregate" "namespaced" "crds" "uninstall" "tests" "tests.rbac" "hooks"
+  "rbac" "rbac.aggregate" "namespaced" "crds" "uninstall" "tests" "tests.rbac" "hooks" "hooks.serviceAccount" "flowControl"
   "metrics" "metrics.service" "metrics.serviceMonitor" "metrics.podMonitor" "metrics.prometheusRule" "metrics.dashboard"
   "networkPolicy" "networkPolicy.apiServer"
 }}

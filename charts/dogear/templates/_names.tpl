@@ -15,9 +15,25 @@
 {{- $name | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
+{{/* The ServiceAccount of a component or hook: root, component. */}}
+{{- define "dogear.account" -}}
+{{- $values := .root.Values }}
+{{- $name := index $values.hooks.serviceAccount .component }}
+{{- if has .component (list "controller" "webhook") }}
+{{- $name = (index $values .component).serviceAccount.name }}
+{{- end }}
+{{- $name | default (printf "%s-%s" (include "dogear.fullname" .root) .component) }}
+{{- end }}
+
 {{/* The ServiceAccount of the controller, as API servers call it. */}}
 {{- define "dogear.controllerUser" -}}
-system:serviceaccount:{{ .Release.Namespace }}:{{ include "dogear.fullname" . }}-controller
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "dogear.account" (dict "root" . "component" "controller") }}
+{{- end }}
+
+{{/* The ServiceAccount of a component, as a FlowSchema calls it: root, component. */}}
+{{- define "dogear.flowSubject" -}}
+kind: ServiceAccount
+serviceAccount: {namespace: {{ .root.Release.Namespace | quote }}, name: {{ include "dogear.account" . | quote }}}
 {{- end }}
 
 {{/* Labels of an object: root, the component if it is of one, and more in labels. */}}

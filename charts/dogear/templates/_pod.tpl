@@ -13,7 +13,7 @@
 {{/* What all Pods have: root, account, and values with what users may set. */}}
 {{- define "dogear.pod" -}}
 {{- $root := .root -}}
-serviceAccountName: {{ .account }}
+serviceAccountName: {{ .account | quote }}
 enableServiceLinks: false
 {{- with $root.Values.imagePullSecrets }}
 imagePullSecrets:
@@ -28,6 +28,15 @@ securityContext:
 {{- end }}
 {{- with .values.priorityClassName }}
 priorityClassName: {{ . | quote }}
+{{- end }}
+{{- if .values.dnsPolicy }}
+dnsPolicy: {{ .values.dnsPolicy }}
+{{- else if .values.hostNetwork }}
+dnsPolicy: ClusterFirstWithHostNet
+{{- end }}
+{{- with .values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector:

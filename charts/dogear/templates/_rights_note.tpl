@@ -16,7 +16,10 @@ Give the controller rights for the resource that handlers are for, such as certi
 {{- end }}
 {{- $resource := empty $names | ternary "certificates.cert-manager.io" "RESOURCE" }}
 {{- if $v.namespaced.enabled }}
-{{- $account := printf "%s/%s-controller" .Release.Namespace (include "dogear.fullname" .) }}
+{{- $account := printf "%s/%s" .Release.Namespace (include "dogear.account" (dict "root" . "component" "controller")) }}
+{{- if or $v.controller.serviceAccount.name $v.hooks.serviceAccount.uninstall }}
+{{- $account = printf "%s,%s/%s" $account .Release.Namespace (include "dogear.account" (dict "root" . "component" "uninstall")) }}
+{{- end }}
 {{- range include "dogear.namespaces" . | fromYamlArray }}
 dogear rbac {{ $resource }} --namespace-role={{ . }} --service-account={{ $account }} | kubectl apply -f -
 {{- end }}

@@ -15,6 +15,7 @@ var shapes = map[string]shape{
 	"map":      {"type": "object"},
 	"texts":    {"type": "object", "additionalProperties": shape{"type": []any{"string", "number", "boolean", "null"}}},
 	"duration": {"type": "string", "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "minLength": 1},
+	"account":  {"type": "string", "pattern": "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$", "maxLength": 253},
 	"interval": {"type": "string", "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"},
 	"port":     {"type": "integer", "minimum": 1, "maximum": 65535},
 	"share":    {"type": []any{"string", "integer"}, "pattern": "^([0-9]+%)?$", "minimum": 0},

@@ -257,6 +257,50 @@ func TestTheNodesNetwork(t *testing.T) {
 	}
 }
 
+func TestNamesAreLookedUpAsValuesSay(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[string]corev1.DNSPolicy{
+		"": "", "webhook.hostNetwork=true": corev1.DNSClusterFirstWithHostNet, "webhook.hostNetwork=true,webhook.dnsPolicy=Default": corev1.DNSDefault,
+	} {
+		if got := deployment(t, "webhook", "--set", set).Spec.Template.Spec.DNSPolicy; got != want {
+			t.Errorf("%s: %q: want %q", set, got, want)
+		}
+	}
+	for _, pod := range podsOf(t, rendered(t, "-f", valuesSets(t)["everything-on"])) {
+		if config := pod.Spec.DNSConfig; !strings.HasSuffix(pod.Name, "-webhook") && (config == nil || config.Options[0].Name != "ndots") {
+			t.Errorf("%s: %v", pod.Name, config)
+		}
+	}
+}
+
+func TestReplicaSetsOfBefore(t *testing.T) {
+	t.Parallel()
+	for _, component := range []string{"controller", "webhook"} {
+		for value, want := range map[string]int32{"10": 10, "0": 0} {
+			if got := deployment(t, component, "--set", component+".revisionHistoryLimit="+value).Spec.RevisionHistoryLimit; got == nil || *got != want {
+				t.Errorf("the %s keeps %v: want %d", component, got, want)
+			}
+		}
+	}
+}
+
+func TestHooksAreScheduledAsValuesSay(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for _, pod := range podsOf(t, rendered(t, "-f", valuesSets(t)["everything-on"])) {
+		if strings.HasSuffix(pod.Name, "-controller") || strings.HasSuffix(pod.Name, "-webhook") {
+			continue
+		}
+		count++
+		if s := pod.Spec; s.PriorityClassName != "system-cluster-critical" || s.Affinity == nil || s.DNSPolicy != corev1.DNSDefault {
+			t.Errorf("%s: class %q, affinity %v, DNS %q", pod.Name, s.PriorityClassName, s.Affinity, s.DNSPolicy)
+		}
+	}
+	if count != 3 {
+		t.Errorf("%d hooks", count)
+	}
+}
+
 func TestReplicasAreLeftToTheAutoscaler(t *testing.T) {
 	t.Parallel()
 	if d := deployment(t, "webhook", "--set", "webhook.autoscaling.enabled=true"); d.Spec.Replicas != nil {

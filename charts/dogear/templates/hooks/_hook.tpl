@@ -9,7 +9,7 @@ pod: how its Pod differs.
 
 {{/* metadata of one of its objects: the hook, weight, and namespace and name. */}}
 {{- define "dogear.hookMeta" -}}
-name: {{ .name | default (printf "%s-%s" (include "dogear.fullname" .root) .component) }}
+name: {{ .name | default (printf "%s-%s" (include "dogear.fullname" .root) .component) | quote }}
 {{- with .namespace }}
 namespace: {{ . | quote }}
 {{- end }}
@@ -25,11 +25,13 @@ annotations:
 {{- end }}
 
 {{- define "dogear.hookAccount" -}}
+{{- if include "dogear.makesAccount" .root.Values.hooks.serviceAccount -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  {{- include "dogear.hookMeta" (merge (dict "weight" -20 "namespace" .root.Release.Namespace) .) | nindent 2 }}
+  {{- include "dogear.hookMeta" (merge (dict "weight" -20 "namespace" .root.Release.Namespace "name" (include "dogear.account" .)) .) | nindent 2 }}
 automountServiceAccountToken: false
+{{- end }}
 {{- end }}
 
 {{/* A role with rules (a text) and its binding, in namespace or in the cluster. */}}
@@ -59,13 +61,13 @@ roleRef:
 subjects:
 - kind: ServiceAccount
   namespace: {{ .root.Release.Namespace | quote }}
-  name: {{ include "dogear.fullname" .root }}-{{ .component }}
+  name: {{ include "dogear.account" . | quote }}
 {{- end }}
 
 {{/* The spec of its Pod: root, component, args. */}}
 {{- define "dogear.hookPod" -}}
 {{- $values := .root.Values.hooks }}
-{{- $part := dict "root" .root "values" $values "account" (printf "%s-%s" (include "dogear.fullname" .root) .component) }}
+{{- $part := dict "root" .root "values" $values "account" (include "dogear.account" .) }}
 {{- include "dogear.pod" $part }}
 automountServiceAccountToken: true
 restartPolicy: Never

@@ -127,8 +127,8 @@ labels:
   {{- include "dogear.labels" . | nindent 2 }}
 {{- end }}
 
-{{/* A binding of the role of the same kind and name: root, name, account (the
-suffix of the ServiceAccount), and namespace where it is for one. */}}
+{{/* A binding of the role of the same kind and name: root, name, account (whose
+ServiceAccount it is for), and namespace where it is for one. */}}
 {{- define "dogear.binding" -}}
 {{- $kind := empty .namespace | ternary "ClusterRole" "Role" }}
 apiVersion: rbac.authorization.k8s.io/v1
@@ -142,5 +142,5 @@ roleRef:
 subjects:
 - kind: ServiceAccount
   namespace: {{ .root.Release.Namespace | quote }}
-  name: {{ include "dogear.fullname" .root }}-{{ .account }}
+  name: {{ include "dogear.account" (dict "root" .root "component" .account) | quote }}
 {{- end }}

@@ -19,12 +19,14 @@ const (
 // Settings of a process of the service. What each is for, its unit and default
 // are in the table of entries.go, from which flags and their help are made.
 type Settings struct {
-	Roles       []string // none: see Has
-	Namespace   string
-	Namespaces  []string // none: the whole cluster
-	Workers     int
-	GracePeriod time.Duration
-	Budget      storage.Budget
+	Roles      []string // none: see Has
+	Namespace  string
+	Namespaces []string // none: the whole cluster
+	// UninstallAccount is bound in these namespaces, too.
+	UninstallAccount string
+	Workers          int
+	GracePeriod      time.Duration
+	Budget           storage.Budget
 
 	LeaderElect                               bool
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration

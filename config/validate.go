@@ -121,6 +121,9 @@ func (s Settings) checkProcess(c *checker) {
 			c.bad("namespaces", "%q: want the name of a namespace", name)
 		}
 	}
+	if s.UninstallAccount != "" && len(validation.IsDNS1123Subdomain(s.UninstallAccount)) > 0 {
+		c.bad("uninstallAccount", "%q: want the name of a ServiceAccount, without namespace", s.UninstallAccount)
+	}
 	if s.Workers < 1 || s.Workers > 1024 {
 		c.bad("workers", "%d: want 1 to 1024", s.Workers)
 	}

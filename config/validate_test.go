@@ -52,6 +52,7 @@ func TestValidateNamesTheSetting(t *testing.T) {
 		`deniedNetworks: "ten": want a network such as`:       func(s *config.Settings) { s.DeniedNetworks = []string{"ten"} },
 		"webhook.service: the role webhook needs it":          func(s *config.Settings) { s.Webhook.Service, s.Roles = "", []string{"webhook", "controller"} },
 		"webhook.url: webhook.service is set, too":            func(s *config.Settings) { s.Webhook.URL = "https://a" },
+		`uninstallAccount: "ns/x": want the name`:             func(s *config.Settings) { s.UninstallAccount = "ns/x" },
 		`webhook.service: "a.b": want the name of a Service`:  func(s *config.Settings) { s.Webhook.Service = "a.b" },
 		"webhook.url: want https://host:port":                 func(s *config.Settings) { s.Webhook.Service, s.Webhook.URL = "", "http://a" },
 		"webhook.address: none":                               func(s *config.Settings) { s.Webhook.Address = "" },

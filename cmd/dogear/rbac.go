@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,8 +45,9 @@ it, and whether it has a status subresource, to which payloads are written;
 
 With --namespace-role it is a Role in that namespace, and a RoleBinding of it to
 the controller's ServiceAccount: for an installation without rights in the cluster.
-Where that is X-controller, as the chart calls it, X-uninstall is bound as well:
-the Job by which 'helm uninstall' releases the objects. With other names, name both.
+The Job by which 'helm uninstall' releases the objects is bound as well: beside
+X-controller it is X-uninstall, as the chart calls them, or what the settings of the
+Dogear in the cluster say (uninstallAccount). Where neither can be, name both.
 
 Resources that no set may name are refused, with the reason.`,
 		Example: `  dogear rbac certificates.cert-manager.io | kubectl apply -f -
@@ -138,31 +140,35 @@ func serviceAccounts(ctx context.Context, target *cluster, o rbacOptions) (subje
 		}
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})
 	}
-	if len(subjects) == 0 {
-		controller, err := findController(ctx, target)
-		if err != nil {
-			return nil, err
-		}
-		subjects = append(subjects, controller)
-	}
-	if len(subjects) == 1 {
-		return sets.WithUninstall(subjects[0]), nil
+	switch len(subjects) {
+	case 0:
+		return findAccounts(ctx, target)
+	case 1:
+		return sets.WithUninstall(subjects[0], ""), nil
 	}
 	return subjects, nil
 }
 
-// findController is the ServiceAccount of the controller in the cluster.
-func findController(ctx context.Context, target *cluster) (controller rbacv1.Subject, err error) {
+// uninstallSetting is the setting that names the second of the accounts.
+const uninstallSetting = "uninstallAccount"
+
+// findAccounts are those of the Dogear in the cluster.
+func findAccounts(ctx context.Context, target *cluster) ([]rbacv1.Subject, error) {
 	connection, err := target.connect()
 	if err != nil {
-		return controller, fmt.Errorf("%w; without a cluster, set --service-account", err)
+		return nil, fmt.Errorf("%w; without a cluster, set --service-account", err)
 	}
 	found, err := installation.Find(ctx, connection.Client, target.namespace)
 	if err == nil && found.ServiceAccount() == "" {
 		err = fmt.Errorf("there is no controller in namespace %q", found.Namespace)
 	}
 	if err != nil {
-		return controller, fmt.Errorf("find the controller's ServiceAccount, or set --service-account: %w", err)
+		return nil, fmt.Errorf("find the controller's ServiceAccount, or set --service-account: %w", err)
 	}
-	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: found.Namespace, Name: found.ServiceAccount()}, nil
+	settings, err := found.Settings(ctx, connection.Client, uninstallSetting)
+	if err != nil && !errors.Is(err, installation.ErrNoSettings) {
+		return nil, fmt.Errorf("find the ServiceAccount that removes Dogear, or set --service-account to both: %w", err)
+	}
+	controller := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: found.Namespace, Name: found.ServiceAccount()}
+	return sets.WithUninstall(controller, strings.Join(settings[uninstallSetting], "")), nil
 }

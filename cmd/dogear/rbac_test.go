@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/cmd/dogear/demo"
 )
@@ -22,19 +24,8 @@ func TestARoleInANamespaceIsBoundToTheJobToo(t *testing.T) {
 		"dogear/x-controller,dogear/bye": {"dogear/x-controller", "dogear/bye"},
 	} {
 		stdout, stderr, status := dogear(t, demo.Options{}, "rbac", "services", "--status=true", "--namespace-role=shop", "--service-account="+given, "-o", "json")
-		list := struct{ Items []rbacv1.RoleBinding }{}
-		if err := json.Unmarshal([]byte(stdout), &list); err != nil || status != exitOK || len(list.Items) != 2 {
-			t.Errorf("%s: status %d, %v, %s%s", given, status, err, stderr, stdout)
-			continue
-		}
-		var have []string
-		for _, s := range list.Items[1].Subjects {
-			if have = append(have, s.Namespace+"/"+s.Name); s.Kind != rbacv1.ServiceAccountKind {
-				t.Errorf("%s: got %+v", given, s)
-			}
-		}
-		if !slices.Equal(have, want) {
-			t.Errorf("%s: bound to %q, want %q", given, have, want)
+		if have := boundTo(t, stdout); status != exitOK || !slices.Equal(have, want) {
+			t.Errorf("%s: status %d, %s: bound to %q, want %q", given, status, stderr, have, want)
 		}
 	}
 	for _, wrong := range []string{"a", "a/", "/b", "a/b,c", "a/b,", "a/b/c", "A/b"} {
@@ -63,4 +54,42 @@ func TestNoRolesForWhatNoSetMayName(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What the settings of the Dogear in the cluster call the account that removes it
+// is bound beside the controller's.
+func (b *clusterBench) rbacAccounts(t *testing.T) {
+	d := &appsv1.Deployment{}
+	if err := b.admin.Get(t.Context(), client.ObjectKey{Namespace: "dogear", Name: "dogear-controller"}, d); err != nil {
+		t.Fatal(err)
+	}
+	process := &d.Spec.Template.Spec.Containers[0]
+	process.Args = []string{"run", "--uninstall-account=remover"}
+	if err := b.admin.Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, status := dogear(t, demo.Options{}, "rbac", "services", "--namespace-role=shop", "-o", "json")
+	if names := boundTo(t, stdout); status != exitOK || !slices.Equal(names, []string{"dogear/robot", "dogear/remover"}) {
+		t.Errorf("status %d, %s: bound to %q", status, stderr, names)
+	}
+	process.Args = nil
+	if err := b.admin.Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// boundTo are the ServiceAccounts of the RoleBinding that was printed.
+func boundTo(t *testing.T, stdout string) (names []string) {
+	t.Helper()
+	list := struct{ Items []rbacv1.RoleBinding }{}
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list.Items) != 2 {
+		t.Errorf("want a Role and a RoleBinding: %v, %s", err, stdout)
+		return nil
+	}
+	for _, s := range list.Items[1].Subjects {
+		if names = append(names, s.Namespace+"/"+s.Name); s.Kind != rbacv1.ServiceAccountKind {
+			t.Errorf("got %+v", s)
+		}
+	}
+	return names
 }

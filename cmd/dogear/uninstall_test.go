@@ -68,6 +68,7 @@ func TestCommandsOnACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("rbac", b.rbac)
+	t.Run("rbac of an installation with names of its own", b.rbacAccounts)
 	t.Run("migrate", b.migrate)
 	t.Run("uninstall", b.uninstall)
 }

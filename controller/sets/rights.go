@@ -111,7 +111,7 @@ func (s *Service) rightsFor(v *verdict) []any {
 	if !s.confined() {
 		return []any{ResourceRole(name, status)}
 	}
-	role, binding := NamespacedRole(v.set.GetNamespace(), name, status, WithUninstall(subjectOf(s.op.Username()))...)
+	role, binding := NamespacedRole(v.set.GetNamespace(), name, status, WithUninstall(subjectOf(s.op.Username()), s.settings.UninstallAccount)...)
 	return []any{role, binding}
 }
 

@@ -61,16 +61,18 @@ func NamespacedRole(namespace string, resource schema.GroupResource, status bool
 	return role, binding
 }
 
-// WithUninstall adds the ServiceAccount of the chart's uninstall Job to that of
-// its controller: the objects that the one holds, the other must be able to
-// release. It is known by its name; with another name of the controller's there
-// is none to add.
-func WithUninstall(controller rbacv1.Subject) []rbacv1.Subject {
-	release, ours := strings.CutSuffix(controller.Name, "-controller")
-	if !ours || release == "" || controller.Kind != rbacv1.ServiceAccountKind {
+// WithUninstall adds to the ServiceAccount of the controller the one by which the
+// installation is removed, in the same namespace: the objects that the first holds,
+// the second must be able to release. Where no name is given, it is that of the
+// chart's Job, if the controller's is that of the chart.
+func WithUninstall(controller rbacv1.Subject, name string) []rbacv1.Subject {
+	if release, ours := strings.CutSuffix(controller.Name, "-controller"); name == "" && ours && release != "" {
+		name = release + "-uninstall"
+	}
+	if name == "" || controller.Kind != rbacv1.ServiceAccountKind {
 		return []rbacv1.Subject{controller}
 	}
-	job := controller
-	job.Name = release + "-uninstall"
-	return []rbacv1.Subject{controller, job}
+	remover := controller
+	remover.Name = name
+	return []rbacv1.Subject{controller, remover}
 }

@@ -54,15 +54,19 @@ func TestARoleInANamespaceIsForTheUninstallJobToo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		controller rbacv1.Subject
+		given      string
 		want       []rbacv1.Subject
 	}{
-		{account("dogear-controller"), []rbacv1.Subject{account("dogear-controller"), account("dogear-uninstall")}},
-		{account("my-dogear-controller"), []rbacv1.Subject{account("my-dogear-controller"), account("my-dogear-uninstall")}},
-		{account("robot"), []rbacv1.Subject{account("robot")}},
-		{account("-controller"), []rbacv1.Subject{account("-controller")}},
-		{subjectOf("alice-controller"), []rbacv1.Subject{subjectOf("alice-controller")}},
+		{account("dogear-controller"), "", []rbacv1.Subject{account("dogear-controller"), account("dogear-uninstall")}},
+		{account("my-dogear-controller"), "", []rbacv1.Subject{account("my-dogear-controller"), account("my-dogear-uninstall")}},
+		{account("robot"), "remover", []rbacv1.Subject{account("robot"), account("remover")}},
+		{account("dogear-controller"), "remover", []rbacv1.Subject{account("dogear-controller"), account("remover")}},
+		{subjectOf("alice"), "remover", []rbacv1.Subject{subjectOf("alice")}},
+		{account("robot"), "", []rbacv1.Subject{account("robot")}},
+		{account("-controller"), "", []rbacv1.Subject{account("-controller")}},
+		{subjectOf("alice-controller"), "", []rbacv1.Subject{subjectOf("alice-controller")}},
 	} {
-		_, binding := NamespacedRole("shop", schema.GroupResource{Resource: "services"}, false, WithUninstall(c.controller)...)
+		_, binding := NamespacedRole("shop", schema.GroupResource{Resource: "services"}, false, WithUninstall(c.controller, c.given)...)
 		if !slices.Equal(binding.Subjects, c.want) {
 			t.Errorf("%s: got %+v, want %+v", c.controller.Name, binding.Subjects, c.want)
 		}

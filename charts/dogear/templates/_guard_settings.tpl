@@ -60,7 +60,8 @@ those of config/validate.go.
 {{- end }}
 {{- range $name, $url := dict "webhook.url" .Values.webhook.url "callback.url" .Values.callback.url }}
 {{- if and $url (not (include "dogear.isURL" $url)) }}
-{{- $p = append $p (printf "%s: %q: want https://host:port%s, without user, query and fragment" $name $url (eq $name "callback.url" | ternary "/path" "")) }}
+{{- /* It is not repeated, as there may be a password in it. */}}
+{{- $p = append $p (printf "%s: want https://host:port%s, without user, query and fragment" $name (eq $name "callback.url" | ternary "/path" "")) }}
 {{- end }}
 {{- end }}
 {{- range $s.ignoreAnnotations }}

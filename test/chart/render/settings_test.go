@@ -9,11 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/dogear-dev/dogear/config"
+	"github.com/dogear-dev/dogear/controller/sets"
 )
 
 // known are the settings of the release before this one. Its program must start
@@ -135,7 +138,7 @@ func TestWithoutValuesTheSettingsAreTheProgramsOwn(t *testing.T) {
 // chosen are settings that the chart makes of other values than settings, in
 // small letters.
 var chosen = []string{
-	"config", "roles", "namespace", "namespaces", "leaderelect", "metricsaddress", "healthaddress",
+	"config", "roles", "namespace", "namespaces", "uninstallaccount", "leaderelect", "metricsaddress", "healthaddress",
 	"webhookaddress", "webhookservice", "webhookserviceport", "webhookurl", "webhookcertificatedir", "webhooksecret",
 	"webhookinjectcafrom", "webhookcontrollerusers", "webhookfail", "webhooktimeout", "webhooklameduck",
 	"callbackaddress", "callbackservice", "callbackserviceport", "callbackurl", "callbackcertificatedir",
@@ -164,6 +167,31 @@ func TestEverySettingHasAValue(t *testing.T) {
 			t.Errorf("--%s has no value in the chart", f.Name)
 		}
 	})
+}
+
+// The Job that releases the objects of a namespace is bound beside the controller,
+// whatever either is called.
+func TestTheProgramKnowsTheAccountThatRemovesIt(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[string][]string{
+		"":                                       {"dogear-controller", "dogear-uninstall"},
+		"controller.serviceAccount.name=robot":   {"robot", "dogear-uninstall"},
+		"hooks.serviceAccount.uninstall=remover": {"dogear-controller", "remover"},
+	} {
+		objects := rendered(t, "--set", "namespaced.enabled=true,"+set)
+		pod := podsOf(t, objects)[0]
+		s, err := load(t, settingsFile(t, objects), pod)
+		if err != nil {
+			t.Fatalf("%s: %v", set, err)
+		}
+		var have []string
+		for _, subject := range sets.WithUninstall(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: pod.Spec.ServiceAccountName}, s.UninstallAccount) {
+			have = append(have, subject.Name)
+		}
+		if job := find(objects, "Job", "dogear-uninstall"); !slices.Equal(have, want) || to[batchv1.Job](t, job).Spec.Template.Spec.ServiceAccountName != want[1] {
+			t.Errorf("%s: rights are for %q, want %q", set, have, want)
+		}
+	}
 }
 
 func TestWebhookSettings(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/controller/migrate"
 )
 
@@ -50,7 +51,7 @@ The exit status is 0 if all is stored as the CRDs say, 1 if not, 2 for wrong usa
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("not done within %s (see --timeout)", timeout))
 			defer cancel()
 			result, err := migrate.Run(ctx, migrate.Options{
-				Config: config, Report: func(text string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), text) },
+				Config: config, Report: func(text string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), installation.Printable(text)) },
 			})
 			if result == nil {
 				return err

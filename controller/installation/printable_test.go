@@ -7,6 +7,7 @@ func TestPrintable(t *testing.T) {
 		"a\x1b[2Jb":         "a [2Jb",
 		"one\r\ntwo\tthree": "one  two three",
 		"\u009b31mred":      " 31mred",
+		"ab\u202edc":        "ab dc",
 		"ünïcode “…”":       "ünïcode “…”",
 		"":                  "",
 	} {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller/installation"
 )
@@ -162,5 +163,30 @@ func TestRightsToCompareNamespaces(t *testing.T) {
 	rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"my-settings"}, Verbs: []string{"get"}})
 	if _, err := b.uninstallAs(t.Context(), b.account(nil, rules, nil), confined); err != nil || b.held(strict) > 0 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A namespace in which Dogear works no more is released by itself, and the Dogear
+// that works in others goes on.
+func TestANamespaceThatWasTakenOut(t *testing.T) {
+	b, left := newBench(t), newBench(t)
+	b.installed(strict)
+	b.many(strict, 1)
+	b.leadsTo(b.namespace, "dogear-webhook")
+	d := b.released("only")
+	left.many(strict, 2)
+	set := left.set("HandlerSet", "mine", "stricts.test.dogear.dev")
+	left.delete(set)
+	result := left.must(func(o *Options) { o.Namespaces = []string{left.namespace} })
+	if b.held(strict) != 1 || len(b.own()) != 5 || b.replicasOf(d) != 1 || len(result.Deleted) > 0 {
+		t.Errorf("%d are held, want that of the other alone; got %+v", b.held(strict), result)
+	}
+	if left.live(set) != nil {
+		t.Error("the set is still there")
+	}
+	for _, c := range b.configurations() {
+		if err := b.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			t.Errorf("the configurations of the other: %v", err)
+		}
 	}
 }

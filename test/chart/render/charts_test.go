@@ -186,6 +186,29 @@ func TestCRDsAreRenderedAsTheyAre(t *testing.T) {
 	}
 }
 
+// A file of values may have numbers where texts are meant, and great ones.
+func TestLabelsThatAreNumbers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte("labels: {build: 20261130}\nannotations: {ratio: 0.5}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	apart, err := helm(t, "template", "crds", chart(t, "dogear-crds"), "-f", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range decode(t, apart) {
+		if o.GetLabels()["build"] != "20261130" || o.GetAnnotations()["ratio"] != "0.5" {
+			t.Errorf("%s: labels %v, annotations %v", called(o), o.GetLabels(), o.GetAnnotations())
+		}
+	}
+	for _, o := range rendered(t, "-f", valuesSets(t)["numbers"]) {
+		if build := o.GetLabels()["build"]; build != "20261130" {
+			t.Errorf("%s: the label is %q", called(o), build)
+		}
+	}
+}
+
 func TestCRDsNeedNotBeKept(t *testing.T) {
 	t.Parallel()
 	apart, err := helm(t, "template", "crds", chart(t, "dogear-crds"), "--set", "keep=false")

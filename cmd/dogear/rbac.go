@@ -111,6 +111,9 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 	if err != nil {
 		return err
 	}
+	if o.namespace == "" && o.status == "auto" {
+		warnConfined(cmd, target)
+	}
 	subjects, err := serviceAccounts(cmd.Context(), target, o)
 	if err != nil {
 		return err
@@ -125,6 +128,23 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 		roles = append(roles, role, binding)
 	}
 	return printObjects(cmd.OutOrStdout(), o.output, roles)
+}
+
+// warnConfined says that ClusterRoles are of no use for the Dogear in the cluster,
+// as far as that can be seen: whoever asks need not be able to.
+func warnConfined(cmd *cobra.Command, target *cluster) {
+	connection, err := target.connect()
+	if err != nil {
+		return
+	}
+	found, err := installation.Find(cmd.Context(), connection.Client, target.namespace)
+	if err != nil {
+		return
+	}
+	settings, err := found.Settings(cmd.Context(), connection.Client, namespacesSetting)
+	if namespaces := settings[namespacesSetting]; err == nil && len(namespaces) > 0 {
+		warn(cmd, "the Dogear in namespace %s works in %s alone, and a ClusterRole gives it nothing there: see --namespace-role", found.Namespace, strings.Join(namespaces, ", "))
+	}
 }
 
 // serviceAccounts are those to which Roles are bound: those that are given, else
@@ -149,8 +169,11 @@ func serviceAccounts(ctx context.Context, target *cluster, o rbacOptions) (subje
 	return subjects, nil
 }
 
-// uninstallSetting is the setting that names the second of the accounts.
-const uninstallSetting = "uninstallAccount"
+// Settings of the Dogear in the cluster that count here.
+const (
+	namespacesSetting = "namespaces"
+	uninstallSetting  = "uninstallAccount" // names the second of the accounts
+)
 
 // findAccounts are those of the Dogear in the cluster.
 func findAccounts(ctx context.Context, target *cluster) ([]rbacv1.Subject, error) {

@@ -64,13 +64,20 @@ func (b *clusterBench) rbacAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	process := &d.Spec.Template.Spec.Containers[0]
-	process.Args = []string{"run", "--uninstall-account=remover"}
+	if _, stderr, status := dogear(t, demo.Options{}, "rbac", "services"); status != exitOK || stderr != "" {
+		t.Errorf("of one for the whole cluster: status %d, %s", status, stderr)
+	}
+	process.Args = []string{"run", "--uninstall-account=remover", "--namespaces=shop,bank"}
 	if err := b.admin.Update(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr, status := dogear(t, demo.Options{}, "rbac", "services", "--namespace-role=shop", "-o", "json")
 	if names := boundTo(t, stdout); status != exitOK || !slices.Equal(names, []string{"dogear/robot", "dogear/remover"}) {
 		t.Errorf("status %d, %s: bound to %q", status, stderr, names)
+	}
+	_, stderr, status = dogear(t, demo.Options{}, "rbac", "services")
+	if want := "dogear: warning: the Dogear in namespace dogear works in shop, bank alone, and a ClusterRole gives it nothing"; status != exitOK || !strings.HasPrefix(stderr, want) {
+		t.Errorf("status %d, %s, want %q", status, stderr, want)
 	}
 	process.Args = nil
 	if err := b.admin.Update(t.Context(), d); err != nil {

@@ -23,6 +23,7 @@ import (
 // checkOptions are the flags of dogear check.
 type checkOptions struct {
 	wait         bool
+	tolerateSets bool
 	timeout      time.Duration
 	file, domain string
 	output       string
@@ -43,7 +44,9 @@ by dry runs. For those an object is copied that the sets select; --object names
 another one.
 
 A check that you lack the rights for is skipped, and says which. A warning is no
-failure. In a cluster, 'helm test' runs this command.
+failure. With --tolerate-sets what is wrong with sets alone is one, too: a set that
+names a resource without rights, or an object that a handler holds, says nothing of
+the installation. In a cluster, 'helm test' runs this command.
 
 The exit status is 0 if no check has failed, 1 if one has, 2 for wrong usage.`,
 		Example: `  dogear check
@@ -63,6 +66,7 @@ The exit status is 0 if no check has failed, 1 if one has, 2 for wrong usage.`,
 	flags.SortFlags = false // what belongs together stays together
 	flags.BoolVar(&o.wait, "wait", false, "check again and again until nothing fails, or the time is over; what is waited for is on stderr")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "give up after this time")
+	flags.BoolVar(&o.tolerateSets, "tolerate-sets", false, "what is wrong with sets and the objects that they select is a warning, and no failure")
 	flags.StringVar(&o.file, "object", "", "YAML or JSON file with objects that sets select, or lists of them, to be created in dry runs; -: stdin")
 	flags.StringVar(&o.domain, "domain", "", "check the operator with this domain, made with the SDK, and not the service; with -n")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
@@ -92,7 +96,8 @@ func runCheck(cmd *cobra.Command, target *cluster, o checkOptions) error {
 		return err
 	}
 	checker, err := check.New(check.Options{
-		Config: config, Namespace: target.namespace, Domain: o.domain, Objects: objects, Version: readBuild().Version,
+		Config: config, Namespace: target.namespace, Domain: o.domain, Objects: objects,
+		TolerateSets: o.tolerateSets, Version: readBuild().Version,
 	})
 	if err != nil {
 		return err

@@ -27,6 +27,8 @@ type Result struct {
 	Objects []string
 	// More is how many more there are.
 	More int
+
+	sets bool // it is a fault of sets: see ofSets
 }
 
 // Check is one thing to find out.

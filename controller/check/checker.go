@@ -31,6 +31,9 @@ type Options struct {
 	Domain string
 	// Objects are created in dry runs for the resources that they are of.
 	Objects []*unstructured.Unstructured
+	// TolerateSets makes warnings of faults of sets and of the objects that they
+	// select: then the report is about the installation.
+	TolerateSets bool
 	// Version is that of this program.
 	Version string
 	// Clock tells the time. Default: the real one.
@@ -91,7 +94,11 @@ func New(o Options) (*Checker, error) {
 // Run makes all checks once.
 func (c *Checker) Run(ctx context.Context) *Report {
 	r := &round{Checker: c}
-	return run(ctx, c.options.Version, r.checks())
+	checks := r.checks()
+	if c.options.TolerateSets {
+		checks = tolerant(checks)
+	}
+	return run(ctx, c.options.Version, checks)
 }
 
 // Wait makes all checks again and again until none fails or ctx ends. tell is

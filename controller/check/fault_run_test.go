@@ -44,6 +44,17 @@ resource: {group: example.com, version: v1, resource: nothings}
 handlers: [{id: h, causes: [Create], http: `+c.http()+`}]
 `)
 	c.want("controller", "sets", check.Failed, []string{"ClusterHandlerSet missing: NotServed", "is its CRD installed?"})
+	c.want("controller", "sets", check.Warning, []string{"ClusterHandlerSet missing: NotServed"}, tolerant)
+	c.drop(s)
+}
+
+// setNotLookedAt: that nobody has judged a set is no fault of the set.
+func (c *cluster) setNotLookedAt() {
+	s := c.set("unseen", `
+resource: {version: v1, resource: configmaps}
+handlers: [{id: h, causes: [Create], http: `+c.http()+`}]
+`)
+	c.want("controller", "sets", check.Failed, []string{"ClusterHandlerSet unseen: the controller has not looked at it"}, tolerant)
 	c.drop(s)
 }
 
@@ -82,6 +93,7 @@ func (c *cluster) stuckObject() {
 	c.want("objects", "stuck finalizers", check.OK, nil)
 	c.want("objects", "stuck finalizers", check.Failed,
 		[]string{"1 object", "Certificate " + c.shop + "/stuck, in deletion for 11m", "handler certs/h is Retrying after", "NotYet the disk is not empty"}, in(11*time.Minute))
+	c.want("objects", "stuck finalizers", check.Warning, []string{"handler certs/h is Retrying"}, in(11*time.Minute), tolerant)
 	c.endpoint.answer(v1alpha1.OutcomeWaiting)
 	c.want("objects", "stuck finalizers", check.Warning, []string{"handler certs/h is Waiting"}, in(11*time.Minute))
 	c.endpoint.answer(v1alpha1.OutcomeSucceeded)
@@ -100,6 +112,7 @@ handlers: [{id: h, causes: [Create], http: `+c.http()+`}]
 	const filler = "example.com/filler"
 	o := c.configMap("full", "full", map[string]string{filler: strings.Repeat("x", 262144-len(filler))})
 	c.want("objects", "blocked", check.Failed, []string{"1 object", "ConfigMap " + c.shop + "/full: ", "make room in its annotations"})
+	c.want("objects", "blocked", check.Warning, nil, tolerant)
 	c.drop(o, s)
 }
 

@@ -125,6 +125,7 @@ func (c *cluster) down() {
 	if err := c.wanted(r, "webhook", "certificate", check.OK, "as the Secret dogear.dev-webhook has it"); err != nil {
 		c.Error(err)
 	}
+	c.setNotLookedAt()
 	c.silentLeader()
 	c.nobodyAnswers()
 	c.somebodyElseAnswers()

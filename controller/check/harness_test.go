@@ -112,6 +112,10 @@ func (l later) Since(at time.Time) time.Duration { return l.Now().Sub(at) }
 func in(by time.Duration) func(*check.Options) {
 	return func(o *check.Options) { o.Clock = later{by: by} }
 }
+
+// tolerant is what asks for the installation alone.
+func tolerant(o *check.Options) { o.TolerateSets = true }
+
 func as(config *rest.Config) func(*check.Options) {
 	return func(o *check.Options) { o.Config = config }
 }

@@ -36,7 +36,7 @@ func (r *round) stuck(ctx context.Context) Result {
 	switch {
 	case len(stuck) > 0:
 		return failed("in deletion for more than %[2]s with the finalizer %[3]s: %[1]s", count(len(stuck), "object"), stuckAfterText, r.prefix.Finalizer()).about(stuck...).
-			hint("mend what the handler complains of; to let one object go without it: kubectl edit it, and take the finalizer out")
+			hint("mend what the handler complains of; to let one object go without it: kubectl edit it, and take the finalizer out").ofSets()
 	case len(waiting) > 0:
 		return warned("in deletion for more than %s, as their handlers wait, or they are paused: %s", stuckAfterText, count(len(waiting), "object")).about(waiting...).
 			hint("if that takes too long, look at the endpoint of the handler; the annotation %s/paused is a person's", r.prefix)
@@ -81,7 +81,7 @@ func (r *round) blocked(ctx context.Context) Result {
 	}
 	return failed("the API server refuses to store the state of %s: it is kept in memory, and would be lost with the controller", count(int(n), "object")).about(texts...).
 		hint("mend the object, so that it is valid as stored, or make room in its annotations; events tell more: " +
-			"kubectl get events -A --field-selector reason=Blocked")
+			"kubectl get events -A --field-selector reason=Blocked").ofSets()
 }
 
 // blockedByEvents names objects that were blocked lately.

@@ -39,8 +39,8 @@ func (r *round) account(ctx context.Context, component string) (*place, string, 
 	return p, "default", Result{}
 }
 
-// judge makes the result of what is missing.
-func (r *round) judge(ctx context.Context, p *place, account string, needed []sets.Right, about string, hint func([]sets.Right) string) Result {
+// judge makes the result of what is missing; mend adds what to do about that.
+func (r *round) judge(ctx context.Context, p *place, account string, needed []sets.Right, about string, mend func(Result, []sets.Right) Result) Result {
 	lacking, err := r.missing(ctx, p, account, needed)
 	if apierrors.IsForbidden(err) {
 		return skipped("rights of others cannot be asked for: %s", err).
@@ -52,13 +52,13 @@ func (r *round) judge(ctx context.Context, p *place, account string, needed []se
 	if len(lacking) == 0 {
 		return passed("ServiceAccount %s/%s has %s", p.Namespace, account, about)
 	}
-	return failed("ServiceAccount %s/%s lacks %d of the rights that it needs", p.Namespace, account, len(lacking)).
-		about(inWords(lacking)...).hint("%s", hint(lacking))
+	lacks := failed("ServiceAccount %s/%s lacks %d of the rights that it needs", p.Namespace, account, len(lacking))
+	return mend(lacks.about(inWords(lacking)...), lacking)
 }
 
 // role is what to do about rights that the chart gives.
-func role([]sets.Right) string {
-	return "helm upgrade with rbac.create=true, or add what is missing to the role of that account: docs/service.md#rights"
+func role(lacks Result, _ []sets.Right) Result {
+	return lacks.hint("helm upgrade with rbac.create=true, or add what is missing to the role of that account: docs/service.md#rights")
 }
 
 func (r *round) baseRights(ctx context.Context) Result {
@@ -100,7 +100,9 @@ func (r *round) resourceRights(ctx context.Context) Result {
 	if len(needed) == 0 {
 		return skipped("no set with handlers declares a resource that is served")
 	}
-	return r.judge(ctx, p, account, needed, "those for "+names(declared), p.grant)
+	return r.judge(ctx, p, account, needed, "those for "+names(declared), func(lacks Result, lacking []sets.Right) Result {
+		return lacks.hint("%s", p.grant(lacking)).ofSets()
+	})
 }
 
 // grant is what to do about rights for resources that are missing.
@@ -162,8 +164,8 @@ func (r *round) endpointRights(ctx context.Context) Result {
 	if len(needed) == 0 {
 		return skipped("no set names a Service or a Secret")
 	}
-	return r.judge(ctx, p, account, needed, "those for the Services and Secrets of endpoints", func([]sets.Right) string {
-		return "add Secrets to rbac.endpointSecrets of the chart, and Services to rbac.endpointServices, or give the ServiceAccount get by a Role in their namespace"
+	return r.judge(ctx, p, account, needed, "those for the Services and Secrets of endpoints", func(lacks Result, _ []sets.Right) Result {
+		return lacks.hint("add Secrets to rbac.endpointSecrets of the chart, and Services to rbac.endpointServices, or give the ServiceAccount get by a Role in their namespace").ofSets()
 	})
 }
 

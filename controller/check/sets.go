@@ -26,13 +26,13 @@ func (r *round) setsReady(ctx context.Context) Result {
 	if err != nil {
 		return r.unread(err)
 	}
-	var wrong, leaving []string
+	var unseen, wrong, leaving []string
 	for _, set := range sets {
 		status := set.Observed()
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		switch {
 		case ready == nil || status.ObservedGeneration != set.GetGeneration():
-			wrong = append(wrong, nameOf(set)+": the controller has not looked at it as it is now")
+			unseen = append(unseen, nameOf(set)+": the controller has not looked at it as it is now")
 		case set.GetDeletionTimestamp() != nil:
 			leaving = append(leaving, fmt.Sprintf("%s is being deleted: %s", nameOf(set), ready.Message))
 		case ready.Status != metav1.ConditionTrue:
@@ -40,9 +40,10 @@ func (r *round) setsReady(ctx context.Context) Result {
 		}
 	}
 	switch {
+	case len(unseen) > 0: // that is no fault of theirs
+		return notInForce(sets, append(unseen, wrong...))
 	case len(wrong) > 0:
-		return failed("%d of %s not in force as declared", len(wrong), count(len(sets), "set")).about(wrong...).
-			hint("do what the messages say; if no set is looked at, see the log of the controller")
+		return notInForce(sets, wrong).ofSets()
 	case len(leaving) > 0:
 		return warned("%s being deleted: what their handlers have left on objects is removed first", count(len(leaving), "set")).about(leaving...).
 			hint("see the stuck finalizers below: a set goes when no object has anything of it any more")
@@ -50,6 +51,11 @@ func (r *round) setsReady(ctx context.Context) Result {
 		return skipped("there is none").hint("docs/recipes.md has some to begin with")
 	}
 	return passed("%s in force", count(len(sets), "set"))
+}
+
+func notInForce(sets []v1alpha1.AnySet, wrong []string) Result {
+	return failed("%d of %s not in force as declared", len(wrong), count(len(sets), "set")).about(wrong...).
+		hint("do what the messages say; if no set is looked at, see the log of the controller")
 }
 
 // setsWarn lists what keeps no set from being in force, and is worth a look.

@@ -23,6 +23,8 @@ const namespaceVariable = "DOGEAR_NAMESPACE"
 // cluster has the flags of commands that work on a cluster.
 type cluster struct {
 	kubeconfig, context string
+	// as is who is impersonated; empty: nobody.
+	as string
 	// namespace is that of Dogear; empty: it is to be found.
 	namespace string
 }
@@ -35,6 +37,7 @@ func addCluster(cmd *cobra.Command, more ...string) *cluster {
 	flags := cmd.Flags()
 	flags.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file of the API server; default: $KUBECONFIG, else ~/.kube/config, else the Pod's ServiceAccount")
 	flags.StringVar(&c.context, "context", "", "context of the kubeconfig; default: the current one")
+	flags.StringVar(&c.as, "as", "", "who to act as, if you may impersonate, as with kubectl: system:serviceaccount:NAMESPACE:NAME")
 	flags.StringVarP(&c.namespace, "namespace", "n", os.Getenv(namespaceVariable), "namespace of Dogear; default: $"+namespaceVariable+", else it is looked for")
 	flags.Lookup("namespace").DefValue = "" // what the environment says is no default of the program
 	_ = cmd.MarkFlagFilename("kubeconfig")
@@ -50,6 +53,9 @@ func (c *cluster) config() (*rest.Config, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	if c.as != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: c.as}
 	}
 	config.QPS = -1 // the API server's priority and fairness paces requests
 	config.UserAgent = webhook.FieldManager + "/cli"

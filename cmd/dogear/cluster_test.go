@@ -50,6 +50,19 @@ func TestClusterOfTheFlags(t *testing.T) {
 	}
 }
 
+func TestActingAsSomebodyElse(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte(twoClusters), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"", "system:serviceaccount:dogear:dogear-uninstall"} {
+		config, err := parseCluster(t, "--kubeconfig="+file, "--as="+want).config()
+		if err != nil || config.Impersonate.UserName != want {
+			t.Errorf("got %v, %v", config, err)
+		}
+	}
+}
+
 func TestNamespaceOfTheFlags(t *testing.T) {
 	t.Setenv(namespaceVariable, "of-the-pod")
 	if c := parseCluster(t); c.namespace != "of-the-pod" {

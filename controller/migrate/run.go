@@ -78,6 +78,9 @@ type run struct {
 // then says so in the CRD's status. Nothing to do is a success. The result tells
 // what was done also where it ends with an error.
 func Run(ctx context.Context, options Options) (*Result, error) {
+	if options.Config != nil {
+		options.Config = installation.Until(ctx, options.Config)
+	}
 	r, err := newRun(options)
 	if err != nil {
 		return nil, err
@@ -85,7 +88,7 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	result := &Result{CRDs: []CRD{}}
 	for _, name := range r.CRDs {
 		crd := CRD{Name: name}
-		err := r.migrate(ctx, &crd)
+		err := installation.Unreached(r.Config.Host, r.migrate(ctx, &crd))
 		crd.StoredVersions, crd.Left = append([]string{}, crd.StoredVersions...), append([]Left{}, crd.Left...)
 		result.CRDs = append(result.CRDs, crd)
 		if err != nil {

@@ -13,6 +13,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, crd := range r.CRDs {
 		switch {
+		case crd.Version == "" && !crd.Missing: // it could not be read, which the error says
 		case crd.Missing:
 			fmt.Fprintf(&b, "%s: not in the cluster\n", crd.Name)
 		case len(crd.StoredVersions) == 1 && crd.StoredVersions[0] == crd.Version:

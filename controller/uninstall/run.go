@@ -40,6 +40,9 @@ type run struct {
 // where it ends with an error, which is [ErrLeft] where the run came to its end
 // and could not remove all.
 func Run(ctx context.Context, options Options) (*Result, error) {
+	if options.Config != nil {
+		options.Config = installation.Until(ctx, options.Config)
+	}
 	r, err := newRun(options)
 	if err != nil {
 		return nil, err
@@ -119,7 +122,7 @@ func (r *run) find(ctx context.Context) error {
 		return r.checkPlaces(ctx)
 	}
 	if err != nil {
-		return err
+		return installation.Unreached(r.Config.Host, err)
 	}
 	r.found, r.result.Namespace = found, found.Namespace
 	r.say("Dogear is in namespace %s", found.Namespace)

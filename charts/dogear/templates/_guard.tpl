@@ -86,6 +86,9 @@ are told at once, each with its name and what to do.
 {{- if and $v.uninstall.keepState $v.uninstall.removeMarkers }}
 {{- $p = append $p "uninstall.removeMarkers: uninstall.keepState leaves all state on objects: set one of them to false" }}
 {{- end }}
+{{- if and $v.uninstall.keepState $v.crds.enabled (not $v.crds.keep) }}
+{{- $p = append $p "uninstall.keepState: crds.keep is false, so the sets, whose state this leaves on objects, would be deleted with their CRDs: set crds.keep to true, or this to false" }}
+{{- end }}
 {{- if not $v.uninstall.enabled }}
 {{- range $name, $flag := dict "keepState" "--keep-state" "removeMarkers" "--remove-markers" }}
 {{- if index $v.uninstall $name }}

@@ -47,6 +47,9 @@
 {{- $p = append $p (printf "rbac.resources: %s is there twice: take one away" $name) }}
 {{- end }}
 {{- $seen = append $seen $name }}
+{{- with include "dogear.misnamed" . }}
+{{- $p = append $p (printf "rbac.resources: %s" .) }}
+{{- end }}
 {{- if include "dogear.forbidden" . }}
 {{- $p = append $p (printf "rbac.resources: no set may handle %s, so the controller needs no rights for them: take them away" $name) }}
 {{- end }}
@@ -55,6 +58,19 @@
 {{- end }}
 {{- end }}
 {{- toJson $p }}
+{{- end }}
+
+{{/* What is wrong with the name of a resource: the API server takes it, and gives rights for nothing. */}}
+{{- define "dogear.misnamed" -}}
+{{- $parts := splitn "." 2 .resource }}
+{{- $core := list "configmaps" "endpoints" "limitranges" "namespaces" "nodes" "persistentvolumeclaims" "persistentvolumes" "pods" "podtemplates" "replicationcontrollers" "resourcequotas" "secrets" "serviceaccounts" "services" }}
+{{- if and $parts._1 (ne $parts._1 "core") }}
+{{- printf "%q has its group in it: write group: %s, resource: %s" .resource $parts._1 $parts._0 }}
+{{- else if or $parts._1 (has .group (list "core" "v1")) }}
+{{- printf "the core group has no name: write resource: %s, without a group" $parts._0 }}
+{{- else if and (kindIs "invalid" .group) (not (has .resource $core)) (not (include "dogear.forbidden" .)) }}
+{{- printf "%s is not in the core group: say its group, such as group: cert-manager.io, or group: \"\" if it is" .resource }}
+{{- end }}
 {{- end }}
 
 {{/* Whether a resource is one that no set may name: v1alpha1.Forbidden says why. */}}

@@ -25,9 +25,11 @@ func TestFromTheClusterToSomeNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	confined := []string{"--set", "namespaced.enabled=true,crds.enabled=false"}
-	err := install(release, namespace, confined...)
-	if want := "namespaced.enabled: this release works in the whole cluster, and what it has left in other namespaces would stay there for ever: uninstall it, and install it anew"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v", err)
+	for name, args := range map[string][]string{"roles of the chart": confined, "roles of others": append(confined[:len(confined):len(confined)], "--set", "rbac.create=false")} {
+		err := install(release, namespace, args...)
+		if want := "namespaced.enabled: this release works in the whole cluster, and what it has left in other namespaces would stay there for ever: uninstall it, and install it anew"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 	accepted("the whole cluster, still", namespace, "--set", "crds.enabled=false")
 	settings.Data["settings.yaml"] = "namespaces: [" + namespace + ", another]\n"

@@ -12,7 +12,7 @@ var refusals = []struct{ name, set, want string }{
 	{"an unknown key below", "webhook.certificate.issuer=x", "at '/webhook/certificate': additional properties 'issuer' not allowed"},
 	{"an unknown key of a setting", "settings.worker=2", "at '/settings': additional properties 'worker' not allowed"},
 	{"an unknown key in a list", "rbac.resources[0].group=,rbac.resources[0].resource=services,rbac.resources[0].verbs=get", "at '/rbac/resources/0': additional properties 'verbs' not allowed"},
-	{"a key that is missing in a list", "rbac.resources[0].resource=services", "at '/rbac/resources/0': missing property 'group'"},
+	{"a key that is missing in a list", "rbac.resources[0].group=apps", "at '/rbac/resources/0': missing property 'resource'"},
 	{"a text for a number", "webhook.replicas=two", "at '/webhook/replicas': got string, want null or integer"},
 	{"a number for a text", "image.tag=1", "at '/image/tag': got number, want null or string"},
 	{"a number that is too great", "settings.workers=2000", "at '/settings/workers': maximum: got 2,000, want 1,024"},
@@ -102,6 +102,7 @@ var refusals = []struct{ name, set, want string }{
 	{"a share of the API server in namespaces", "namespaced.enabled=true,flowControl.enabled=true", "flowControl.enabled: what it makes is of the whole cluster"},
 	{"a duck that walks on", "webhook.lameDuck=1h", "webhook.lameDuck: 1h: want 0s to 60s"},
 	{"state that is kept and removed", "uninstall.keepState=true,uninstall.removeMarkers=true", "uninstall.removeMarkers: uninstall.keepState leaves all state on objects"},
+	{"state of sets that go", "uninstall.keepState=true,crds.keep=false", "uninstall.keepState: crds.keep is false, so the sets, whose state this leaves on objects, would be deleted with their CRDs: set crds.keep to true, or this to false"},
 	{"a callback that is off", "callback.url=https://example.com", "callback.enabled: it is false, though callback.url or callback.certificate.secretName is set"},
 	{"a monitor of nothing", "metrics.serviceMonitor.enabled=true,metrics.service.enabled=false", "metrics.serviceMonitor.enabled: it needs the Service"},
 	{"two monitors", "metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true", "metrics.podMonitor.enabled: metrics.serviceMonitor has the same Pods scraped"},
@@ -110,6 +111,11 @@ var refusals = []struct{ name, set, want string }{
 	{"Services of all and of some", "rbac.endpointServices[0].namespace=a", "rbac.endpointServices: rbac.allEndpointServices has all of them"},
 	{"Secrets of all and of some", "rbac.allEndpointSecrets=true,rbac.endpointSecrets[0].namespace=a", "rbac.endpointSecrets: rbac.allEndpointSecrets has all of them"},
 	{"a resource twice", "rbac.resources[0].group=,rbac.resources[0].resource=pods,rbac.resources[1].group=,rbac.resources[1].resource=pods", "rbac.resources: pods is there twice"},
+	{"a group in a resource", "rbac.resources[0].resource=certificates.cert-manager.io", `rbac.resources: "certificates.cert-manager.io" has its group in it: write group: cert-manager.io, resource: certificates`},
+	{"a group twice", "rbac.resources[0].group=cert-manager.io,rbac.resources[0].resource=certificates.cert-manager.io", `rbac.resources: "certificates.cert-manager.io" has its group in it`},
+	{"a name for the core group", "rbac.resources[0].resource=services.core", "rbac.resources: the core group has no name: write resource: services, without a group"},
+	{"the core group by its version", "rbac.resources[0].group=v1,rbac.resources[0].resource=services", "rbac.resources: the core group has no name: write resource: services, without a group"},
+	{"a resource without its group", "rbac.resources[0].resource=certificates", `rbac.resources: certificates is not in the core group: say its group, such as group: cert-manager.io, or group: "" if it is`},
 	{"Secrets as objects", "rbac.resources[0].group=,rbac.resources[0].resource=secrets", "rbac.resources: sets may not handle secrets: set settings.allowSecrets to true"},
 }
 
@@ -151,6 +157,8 @@ func TestWhatIsAccepted(t *testing.T) {
 		"settings.namespacedResources={*.*,*.a.b,a.b/*,*/c,services,/services,b/c}",
 		"webhook.url=https://a", "webhook.url=https://10.0.0.1:8443/", "webhook.url=https://[fd00::1]:65535/a/b%20c", "callback.enabled=true,callback.url=https://a.b:1/c",
 		"webhook.port=10250", "webhook.hostNetwork=true,hostUsers=true", "hostUsers=false",
+		"rbac.resources[0].resource=services,rbac.resources[1].resource=persistentvolumeclaims,rbac.resources[1].status=true", "rbac.resources[0].group=,rbac.resources[0].resource=novelties",
+		"uninstall.keepState=true,crds.keep=false,crds.enabled=false", "uninstall.keepState=true",
 		"controller.strategy.type=Recreate,webhook.strategy.rollingUpdate.maxSurge=50%",
 	} {
 		objects := rendered(t, "--set", set)

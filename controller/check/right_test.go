@@ -23,6 +23,34 @@ func TestRightsInWords(t *testing.T) {
 	}
 }
 
+// Sets in a namespace need no rights in all of them.
+func TestRightsAreGivenWhereTheyAreMissing(t *testing.T) {
+	t.Parallel()
+	things, others := sets.Right{Group: "g.io", Resource: "things"}, sets.Right{Group: "g.io", Resource: "others"}
+	in := func(n sets.Right, namespace string) []sets.Right {
+		n.Namespace = namespace
+		status := n
+		status.Subresource = "status"
+		return slices.Concat(n.To("list", "watch"), status.To("patch"))
+	}
+	const apply, or = " | kubectl apply -f -", ", or add them to rbac.resources of the chart"
+	for _, c := range []struct {
+		lacking []sets.Right
+		want    string
+	}{
+		{in(things, ""), "dogear rbac things.g.io" + apply + or},
+		{in(things, "shop"), "dogear rbac things.g.io --namespace-role=shop" + apply + or},
+		{slices.Concat(in(things, "shop"), in(others, "shop"), in(others, "bank")),
+			"dogear rbac others.g.io --namespace-role=bank" + apply + "\ndogear rbac others.g.io things.g.io --namespace-role=shop" + apply + or},
+		{slices.Concat(in(things, "shop"), in(things, ""), in(others, "shop"), in(things, "bank")),
+			"dogear rbac things.g.io" + apply + "\ndogear rbac others.g.io --namespace-role=shop" + apply + or},
+	} {
+		if have := grant(c.lacking); have != c.want {
+			t.Errorf("got %q, want %q", have, c.want)
+		}
+	}
+}
+
 func TestWhatCannotBeReadIsSkippedOrFailed(t *testing.T) {
 	t.Parallel()
 	r := &round{}

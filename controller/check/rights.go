@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -101,28 +102,34 @@ func (r *round) resourceRights(ctx context.Context) Result {
 		return skipped("no set with handlers declares a resource that is served")
 	}
 	return r.judge(ctx, p, account, needed, "those for "+names(declared), func(lacks Result, lacking []sets.Right) Result {
-		return lacks.hint("%s", p.grant(lacking)).ofSets()
+		return lacks.hint("%s", grant(lacking)).ofSets()
 	})
 }
 
-// grant is what to do about rights for resources that are missing.
-func (p *place) grant(lacking []sets.Right) string {
-	var resources, namespaces []string
+// grant is what to do about rights for resources that are missing: for the sets of
+// a namespace, a Role there is enough.
+func grant(lacking []sets.Right) string {
+	missing := map[string][]string{} // by namespace; empty: all
 	for _, n := range lacking {
 		n.Subresource = ""
-		resources, namespaces = append(resources, n.What()), append(namespaces, n.Namespace)
-	}
-	slices.Sort(resources)
-	slices.Sort(namespaces)
-	resources, namespaces = slices.Compact(resources), slices.Compact(namespaces)
-	command := "dogear rbac " + strings.Join(resources, " ")
-	if p.confined() && len(namespaces) > 0 {
-		command += " --namespace-role=" + namespaces[0]
-		if len(namespaces) > 1 {
-			return command + " | kubectl apply -f -, and the same for " + strings.Join(namespaces[1:], ", ") + "; or add them to rbac.resources of the chart"
+		if !slices.Contains(missing[n.Namespace], n.What()) {
+			missing[n.Namespace] = append(missing[n.Namespace], n.What())
 		}
 	}
-	return command + " | kubectl apply -f -, or add them to rbac.resources of the chart"
+	var commands []string
+	for _, namespace := range slices.Sorted(maps.Keys(missing)) {
+		resources := missing[namespace]
+		option := ""
+		if namespace != "" {
+			// A ClusterRole is good for the namespace, too.
+			resources = slices.DeleteFunc(resources, func(name string) bool { return slices.Contains(missing[""], name) })
+			option = " --namespace-role=" + namespace
+		}
+		if slices.Sort(resources); len(resources) > 0 {
+			commands = append(commands, "dogear rbac "+strings.Join(resources, " ")+option+" | kubectl apply -f -")
+		}
+	}
+	return strings.Join(commands, "\n") + ", or add them to rbac.resources of the chart"
 }
 
 func names(all []*resource) string {

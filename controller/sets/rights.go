@@ -105,10 +105,11 @@ func manifests(objects ...any) string {
 	return out.String()
 }
 
-// rightsFor are the roles by which this process may handle what a set names.
+// rightsFor are the roles by which this process may handle what a set names, and
+// no more: a set in a namespace is no reason for rights in all of them.
 func (s *Service) rightsFor(v *verdict) []any {
 	name, status := v.resource.name.GroupResource(), v.resource.subresource
-	if !s.confined() {
+	if v.set.GetNamespace() == "" {
 		return []any{ResourceRole(name, status)}
 	}
 	role, binding := NamespacedRole(v.set.GetNamespace(), name, status, WithUninstall(subjectOf(s.op.Username()), s.settings.UninstallAccount)...)

@@ -44,7 +44,8 @@ it, and whether it has a status subresource, to which payloads are written;
 --status=true or false spares the question, and no cluster is needed.
 
 With --namespace-role it is a Role in that namespace, and a RoleBinding of it to
-the controller's ServiceAccount: for an installation without rights in the cluster.
+the controller's ServiceAccount. For a HandlerSet that is enough; in an installation
+without rights in the cluster nothing else will do.
 The Job by which 'helm uninstall' releases the objects is bound as well: beside
 X-controller it is X-uninstall, as the chart calls them, or what the settings of the
 Dogear in the cluster say (uninstallAccount). Where neither can be, name both.
@@ -102,6 +103,9 @@ func runRBAC(cmd *cobra.Command, target *cluster, o rbacOptions, args []string) 
 		}
 		if reason := v1alpha1.Forbidden(name); reason != "" {
 			return wrongUsage("no set may name %s: %s", name, reason)
+		}
+		if name == secrets {
+			warn(cmd, "sets may name secrets only where the settings of Dogear say so: allowSecrets")
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)

@@ -13,6 +13,16 @@ import (
 	"github.com/dogear-dev/dogear/controller/installation"
 )
 
+var (
+	secrets = schema.GroupResource{Resource: "secrets"}
+	// core are the resources of the core group whose objects can be handled. No
+	// more are added to that group.
+	core = []string{
+		"configmaps", "endpoints", "limitranges", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods",
+		"podtemplates", "replicationcontrollers", "resourcequotas", "secrets", "serviceaccounts", "services",
+	}
+)
+
 // statuses tells of each resource whether it has a status subresource.
 func statuses(cmd *cobra.Command, target *cluster, o rbacOptions, names []schema.GroupResource) ([]bool, error) {
 	status := make([]bool, len(names))
@@ -20,6 +30,9 @@ func statuses(cmd *cobra.Command, target *cluster, o rbacOptions, names []schema
 		for i, name := range names {
 			if status[i] = o.status == "true"; name.Resource != strings.ToLower(name.Resource) {
 				return nil, wrongUsage("%q is no name of a resource, but of a kind: want it as in certificates.cert-manager.io", name.Resource)
+			}
+			if name.Group == "" && !slices.Contains(core, name.Resource) {
+				warn(cmd, "the core group has no %s: want the group, too, as in certificates.cert-manager.io, and no short name", name.Resource)
 			}
 		}
 		return status, nil

@@ -56,6 +56,30 @@ func TestNoRolesForWhatNoSetMayName(t *testing.T) {
 	}
 }
 
+// Without a cluster nobody knows what is served, but what is in the core group.
+func TestARoleThatIsSureToBeWrongIsWarnedOf(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/no/such/file")
+	for name, want := range map[string]string{
+		"certificates":                 "dogear: warning: the core group has no certificates: want the group, too, as in certificates.cert-manager.io",
+		"v1/svc":                       "dogear: warning: the core group has no svc: ",
+		"secrets":                      "dogear: warning: sets may name secrets only where the settings of Dogear say so: allowSecrets",
+		"services":                     "",
+		"certificates.cert-manager.io": "",
+		"secrets.example.com":          "",
+	} {
+		stdout, stderr, status := dogear(t, demo.Options{}, "rbac", name, "--status=true")
+		if status != exitOK || !strings.HasPrefix(stderr, want) || want == "" && stderr != "" || !strings.HasPrefix(stdout, "apiVersion: ") {
+			t.Errorf("%s: status %d, %q, %s", name, status, stderr, stdout)
+		}
+	}
+	for _, name := range []string{"certificates.cert-manager.io/v1", "apps/v1", "v1beta1", "v1"} {
+		stdout, stderr, status := dogear(t, demo.Options{}, "rbac", name, "--status=true")
+		if status != exitUsage || !strings.Contains(stderr, "cert-manager.io/v1/certificates") || stdout != "" {
+			t.Errorf("%s: status %d, %q, %s", name, status, stderr, stdout)
+		}
+	}
+}
+
 // What the settings of the Dogear in the cluster call the account that removes it
 // is bound beside the controller's.
 func (b *clusterBench) rbacAccounts(t *testing.T) {

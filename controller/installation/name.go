@@ -31,7 +31,7 @@ func ParseResource(text string) (schema.GroupResource, error) {
 		}
 	}
 	// Names of kinds get through, to be corrected.
-	resource := len(validation.IsDNS1123Label(strings.ToLower(name.Resource))) == 0
+	resource := len(validation.IsDNS1123Label(strings.ToLower(name.Resource))) == 0 && !versionName.MatchString(name.Resource)
 	if !resource || name.Group != "" && len(validation.IsDNS1123Subdomain(name.Group)) > 0 {
 		return name, fmt.Errorf("%q names no resource: want it as in certificates.cert-manager.io, cert-manager.io/v1/certificates or services", text)
 	}

@@ -29,7 +29,7 @@ func TestNamesOfResources(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %v", text, have, err, want)
 		}
 	}
-	for _, text := range []string{"", ".", "/", "*.*", "pods/status/", "a/b/c/d", "services ", "certificates.Cert-Manager.io", "x/", "-"} {
+	for _, text := range []string{"", ".", "/", "*.*", "pods/status/", "a/b/c/d", "certificates.cert-manager.io/v1", "v1", "services ", "certificates.Cert-Manager.io", "x/", "-"} {
 		if have, err := installation.ParseResource(text); err == nil || !strings.Contains(err.Error(), "certificates.cert-manager.io") {
 			t.Errorf("%q: got %v, %v", text, have, err)
 		}

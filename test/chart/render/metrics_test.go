@@ -98,7 +98,7 @@ func alerts(t *testing.T, args ...string) (all []alert) {
 
 var alertNames = []string{
 	"DogearDown", "DogearNoLeader", "DogearBlocked", "DogearFailed", "DogearOldestPending",
-	"DogearCertificateExpiry", "DogearAdmissionSlow", "DogearAdmissionBusy", "DogearFailOpen",
+	"DogearCertificateExpiry", "DogearAdmissionSlow", "DogearAdmissionBusy", "DogearAdmissionError", "DogearFailOpen",
 }
 
 func TestAlerts(t *testing.T) {

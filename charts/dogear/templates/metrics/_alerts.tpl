@@ -60,6 +60,8 @@ docs/troubleshooting.md. Templates of Prometheus are in backticks.
     summary: An object is not finished
     description: {{ `'The oldest has been unfinished for {{ $value | humanizeDuration }}.'` }}
 {{- if include "dogear.webhook" . }}
+{{- /* A counter that begins at 1 has not increased in the eyes of Prometheus: what is new counts, too. */}}
+{{- $errors := printf `dogear_admission_requests_total{%s, decision="error"}` $webhook }}
 - alert: DogearCertificateExpiry
   expr: min by (pod) (dogear_webhook_certificate_expiry_timestamp_seconds{ {{- $webhook -}} }) - time() < 86400
   for: 15m
@@ -81,6 +83,14 @@ docs/troubleshooting.md. Templates of Prometheus are in backticks.
   annotations:
     summary: The webhook has more requests than it can take
     description: {{ `'{{ $value | humanize }} a second are told to come back later.'` }}
+- alert: DogearAdmissionError
+  expr: |-
+    sum by (operation) (increase({{ $errors }}[10m]) > 0
+      or ({{ $errors }} unless {{ $errors }} offset 10m)) > 0
+  labels: {severity: warning}
+  annotations:
+    summary: The webhook has let objects pass without all defaults, or without a stamp
+    description: {{ `'{{ $value | humanize }} requests to {{ $labels.operation }} in 10 minutes: the log of the webhook says "Admitted without", and why.'` }}
 - alert: DogearFailOpen
   expr: sum by (name) (increase(apiserver_admission_webhook_fail_open_count{name=~".+[.]dogear[.]dev"}[10m])) > 0
   labels: {severity: warning}

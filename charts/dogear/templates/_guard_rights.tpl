@@ -62,11 +62,18 @@
 
 {{/* What is wrong with the name of a resource: the API server takes it, and gives rights for nothing. */}}
 {{- define "dogear.misnamed" -}}
+{{- $group := .group | default "" }}
 {{- $parts := splitn "." 2 .resource }}
 {{- $core := list "configmaps" "endpoints" "limitranges" "namespaces" "nodes" "persistentvolumeclaims" "persistentvolumes" "pods" "podtemplates" "replicationcontrollers" "resourcequotas" "secrets" "serviceaccounts" "services" }}
-{{- if and $parts._1 (ne $parts._1 "core") }}
+{{- if hasSuffix "/status" .resource }}
+{{- printf "%q: write resource: %s, status: true" .resource (trimSuffix "/status" .resource) }}
+{{- else if contains "/" .resource }}
+{{- printf "%q: sets handle whole objects: write resource: %s" .resource (splitList "/" .resource | first) }}
+{{- else if contains "/" $group }}
+{{- printf "group %q has a version in it: write group: %s" $group (splitList "/" $group | first) }}
+{{- else if and $parts._1 (ne $parts._1 "core") }}
 {{- printf "%q has its group in it: write group: %s, resource: %s" .resource $parts._1 $parts._0 }}
-{{- else if or $parts._1 (has .group (list "core" "v1")) }}
+{{- else if or $parts._1 (has $group (list "core" "v1")) }}
 {{- printf "the core group has no name: write resource: %s, without a group" $parts._0 }}
 {{- else if and (kindIs "invalid" .group) (not (has .resource $core)) (not (include "dogear.forbidden" .)) }}
 {{- printf "%s is not in the core group: say its group, such as group: cert-manager.io, or group: \"\" if it is" .resource }}

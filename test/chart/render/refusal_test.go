@@ -115,6 +115,9 @@ var refusals = []struct{ name, set, want string }{
 	{"a group twice", "rbac.resources[0].group=cert-manager.io,rbac.resources[0].resource=certificates.cert-manager.io", `rbac.resources: "certificates.cert-manager.io" has its group in it`},
 	{"a name for the core group", "rbac.resources[0].resource=services.core", "rbac.resources: the core group has no name: write resource: services, without a group"},
 	{"the core group by its version", "rbac.resources[0].group=v1,rbac.resources[0].resource=services", "rbac.resources: the core group has no name: write resource: services, without a group"},
+	{"the status by itself", "rbac.resources[0].resource=services/status", `rbac.resources: "services/status": write resource: services, status: true`},
+	{"a part of objects", "rbac.resources[0].group=apps,rbac.resources[0].resource=deployments/scale", `rbac.resources: "deployments/scale": sets handle whole objects: write resource: deployments`},
+	{"a group with a version", "rbac.resources[0].group=cert-manager.io/v1,rbac.resources[0].resource=certificates", `rbac.resources: group "cert-manager.io/v1" has a version in it: write group: cert-manager.io`},
 	{"a resource without its group", "rbac.resources[0].resource=certificates", `rbac.resources: certificates is not in the core group: say its group, such as group: cert-manager.io, or group: "" if it is`},
 	{"Secrets as objects", "rbac.resources[0].group=,rbac.resources[0].resource=secrets", "rbac.resources: sets may not handle secrets: set settings.allowSecrets to true"},
 }

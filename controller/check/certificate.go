@@ -12,6 +12,9 @@ func (r *round) certificate(ctx context.Context) Result {
 	if h == nil {
 		return none
 	}
+	if fault, wrong := r.keptWrong(ctx, h); wrong {
+		return fault
+	}
 	clients := h.clients()
 	if len(clients) == 0 {
 		return skipped("no webhook is published")

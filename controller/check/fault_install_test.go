@@ -101,6 +101,23 @@ func (c *cluster) missingReplica() {
 	c.want("installation", "versions", check.OK, nil, func(o *check.Options) { o.Version = "(devel)" })
 }
 
+// twoReleases in one namespace: neither is told from the other any more.
+func (c *cluster) twoReleases() {
+	release := func(name string) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) { d.Labels["app.kubernetes.io/instance"] = name }
+	}
+	restore := edit(c, c.key("dogear-controller"), &appsv1.Deployment{}, false, release("dogear"))
+	restoreWebhook := edit(c, c.key("dogear-webhook"), &appsv1.Deployment{}, false, release("dogear"))
+	c.want("installation", "found", check.OK, nil)
+	c.deployment("controller", "second")
+	edit(c, c.key("second-controller"), &appsv1.Deployment{}, false, release("second"))
+	c.want("installation", "found", check.Failed, []string{"in the releases dogear and second", "second-controller", "helm list -n " + c.namespace})
+	c.drop(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "second-controller"}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "second-controller-0"}})
+	restore()
+	restoreWebhook()
+}
+
 const sha = "0123456789012345678901234567890123456789012345678901234567890123"
 
 func (c *cluster) restartingPods() {

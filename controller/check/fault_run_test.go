@@ -119,7 +119,7 @@ handlers: [{id: h, causes: [Create], http: `+c.http()+`}]
 func (c *cluster) failedHandler() {
 	c.endpoint.answer(v1alpha1.OutcomeFailed)
 	o := c.certificate("failed")
-	c.want("objects", "failed for good", check.Warning, []string{"on 1 object", "Certificate " + c.shop + "/failed", "dogear.dev/retry='*'"})
+	c.want("objects", "failed for good", check.Warning, []string{"on 1 object", "Certificate " + c.shop + "/failed: certs/h: NotYet: the disk is not empty", "kubectl -n NAMESPACE annotate KIND NAME dogear.dev/retry='*'"})
 	c.endpoint.answer(v1alpha1.OutcomeSucceeded)
 	c.drop(o)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,6 +89,19 @@ func (c *cluster) expiredCertificate() {
 	c.want("webhook", "certificate", check.Warning, []string{"should have been renewed"}, in(6*day))
 	c.want("webhook", "CA bundle", check.Failed, []string{"the authority expired"}, in(400*day))
 	c.want("webhook", "certificate", check.Failed, []string{"begins at", "compare the clocks"}, in(-2*time.Hour))
+}
+
+// foreignKey: whoever has a pair goes on serving it, and nobody who starts has one.
+func (c *cluster) foreignKey() {
+	other, _, err := cert.Next(nil, []string{"elsewhere.svc"}, time.Now(), cert.Policy{})
+	c.must(err)
+	data, err := other.Data()
+	c.must(err)
+	restore := edit(c, c.key("dogear.dev-webhook"), &corev1.Secret{}, false, func(s *corev1.Secret) { s.Data[cert.KeyPrivateKey] = data[cert.KeyPrivateKey] })
+	if err := c.wanted(c.report(), "webhook", "certificate", check.Failed, "Secret "+c.namespace+"/dogear.dev-webhook has no pair that can be served", "delete it"); err != nil {
+		c.Error(err)
+	}
+	restore()
 }
 
 func (c *cluster) missingRule() {

@@ -234,9 +234,14 @@ func (c *cluster) install() {
 	c.endpoint = newEndpoint(c)
 }
 
-// deployment makes one with a Pod that runs.
-func (c *cluster) deployment(component string) {
+// deployment makes one with a Pod that runs, of a release that may have a name of
+// its own.
+func (c *cluster) deployment(component string, release ...string) {
 	c.Helper()
+	name := strings.Join(append(release, component), "-")
+	if len(release) == 0 {
+		name = "dogear-" + component
+	}
 	labels := map[string]string{"dogear.dev/component": component}
 	pod := corev1.PodSpec{
 		ServiceAccountName: "dogear-" + component,
@@ -247,13 +252,13 @@ func (c *cluster) deployment(component string) {
 		Volumes: []corev1.Volume{{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "dogear-settings"}}}}},
 	}
 	d := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "dogear-" + component, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name, Labels: labels},
 		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod}},
 	}
 	c.must(c.admin.Create(c.Context(), d))
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
 	c.must(c.admin.Status().Update(c.Context(), d))
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "dogear-" + component + "-0", Labels: labels}, Spec: pod}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name + "-0", Labels: labels}, Spec: pod}
 	p.Spec.ServiceAccountName = ""
 	p.Spec.AutomountServiceAccountToken = new(false)
 	c.must(c.admin.Create(c.Context(), p))

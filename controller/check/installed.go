@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -91,9 +92,16 @@ func (r *round) installed(ctx context.Context) Result {
 		return warned("namespace %s has the ledger, but no Deployment", p.Namespace).
 			hint("if Dogear runs outside of the cluster, all is well; if it was removed, 'dogear uninstall' removes what it has left")
 	}
-	var names []string
+	var names, releases []string
 	for i := range p.Deployments {
 		names = append(names, p.Deployments[i].Name)
+		if release := p.Deployments[i].Labels[installation.ReleaseLabel]; release != "" && !slices.Contains(releases, release) {
+			releases = append(releases, release)
+		}
+	}
+	if len(releases) > 1 {
+		return failed("namespace %s has Dogear several times, in the releases %s: they take the Lease and the webhook from each other", p.Namespace, strings.Join(releases, " and ")).
+			about(names...).hint("uninstall the one that was not meant to be there: helm list -n %s", p.Namespace)
 	}
 	if p.Controller() == nil {
 		return failed("namespace %s has %s, but no controller (label %s=%s)", p.Namespace, strings.Join(names, ", "), installation.ComponentLabel, installation.ComponentController).

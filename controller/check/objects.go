@@ -36,7 +36,7 @@ func (r *round) stuck(ctx context.Context) Result {
 	switch {
 	case len(stuck) > 0:
 		return failed("in deletion for more than %[2]s with the finalizer %[3]s: %[1]s", count(len(stuck), "object"), stuckAfterText, r.prefix.Finalizer()).about(stuck...).
-			hint("mend what the handler complains of; to let one object go without it: kubectl edit it, and take the finalizer out").ofSets()
+			hint("mend what the handler complains of; to let one object go without it: kubectl -n NAMESPACE edit KIND NAME, and take the finalizer out").ofSets()
 	case len(waiting) > 0:
 		return warned("in deletion for more than %s, as their handlers wait, or they are paused: %s", stuckAfterText, count(len(waiting), "object")).about(waiting...).
 			hint("if that takes too long, look at the endpoint of the handler; the annotation %s/paused is a person's", r.prefix)
@@ -118,7 +118,7 @@ func (r *round) failedForGood(ctx context.Context) Result {
 	}
 	if n > 0 {
 		return warned("a handler has failed for good on %s", count(int(n), "object")).about(named...).
-			hint("the annotation %s/progress and the events of the object say why; to have them run again: kubectl annotate KIND NAME %s/retry='*'", r.prefix, r.prefix)
+			hint("the annotation %s/progress and the events of the object say more; to have them run again: kubectl -n NAMESPACE annotate KIND NAME %s/retry='*'", r.prefix, r.prefix)
 	}
 	return r.seen(scans, unseen, "none")
 }

@@ -211,11 +211,63 @@ handlers: [{id: h, causes: [Create, Delete], http: {service: {name: %s, port: %d
 	if err := c.wanted(r, "webhook", "stamps", check.Skipped); err != nil {
 		t.Error(err)
 	}
+	c.outOfPlace(of)
 	_, err = c.cp.ServiceAccountConfig(t.Context(), c.namespace, "dogear-controller", rig.Rights{Namespaced: map[string][]rbacv1.PolicyRule{c.namespace: own, c.shop: there[:4]}})
 	c.must(err)
 	c.want("rights", "resources", check.Failed, []string{"get, list, watch, patch stricts.test.dogear.dev in namespace " + c.shop, "dogear rbac stricts.test.dogear.dev --namespace-role=" + c.shop}, of)
 	_, err = c.cp.ServiceAccountConfig(t.Context(), c.namespace, "dogear-controller", rig.Rights{Namespaced: map[string][]rbacv1.PolicyRule{c.namespace: own, c.shop: there}})
 	c.must(err)
+}
+
+// unpublish removes the webhook configurations that another test has left.
+func (c *cluster) unpublish() {
+	c.Helper()
+	meta := metav1.ObjectMeta{Name: configuration.Name}
+	c.drop(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta})
+}
+
+// outOfPlace: what an installation that is confined to some namespaces does not
+// look at, and what it has left of the time when it was in the whole cluster.
+func (c *cluster) outOfPlace(of func(*check.Options)) {
+	c.want("controller", "warnings of sets", check.OK, nil, of)
+	admin := func(o *check.Options) { o.Namespace = c.namespace }
+	everywhere := &v1alpha1.ClusterHandlerSet{ObjectMeta: metav1.ObjectMeta{Name: "everywhere"}}
+	elsewhere := &v1alpha1.HandlerSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "elsewhere"}}
+	another := &v1alpha1.HandlerSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "another"}}
+	spec := v1alpha1.HandlerSetSpec{
+		Resource: v1alpha1.Resource{Version: "v1", Resource: "configmaps"},
+		Defaults: &v1alpha1.Defaults{Computed: []v1alpha1.ComputedDefault{{Path: "data.a", Expression: "'b'"}}},
+	}
+	everywhere.Spec, elsewhere.Spec, another.Spec = spec, spec, spec
+	for _, o := range []client.Object{everywhere, elsewhere, another} {
+		c.must(c.admin.Create(c.Context(), o))
+	}
+	another.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "InForce", LastTransitionTime: metav1.Now()}}
+	c.must(c.admin.Status().Update(c.Context(), another))
+	texts := []string{"2 sets at which no controller looks", "ClusterHandlerSet everywhere: nobody looks at it", "HandlerSet " + c.namespace + "/elsewhere: nobody"}
+	c.want("controller", "warnings of sets", check.Warning, texts, admin)
+	c.drop(everywhere, elsewhere, another)
+	c.want("controller", "warnings of sets", check.OK, nil, admin)
+
+	leading := func(namespace string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+		return &admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: configuration.Name},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name: "sets.dogear.dev", FailurePolicy: new(admissionregistrationv1.Ignore), SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+				AdmissionReviewVersions: []string{"v1"},
+				ClientConfig:            admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: "gone"}},
+			}},
+		}
+	}
+	c.unpublish()
+	others := leading(c.shop)
+	c.must(c.admin.Create(c.Context(), others))
+	c.want("webhook", "configurations", check.Skipped, []string{"no webhook"}, admin)
+	c.drop(others)
+	own := leading(c.namespace)
+	c.must(c.admin.Create(c.Context(), own))
+	c.want("webhook", "configurations", check.Failed, []string{"dogear.dev leads to namespace " + c.namespace, "works in " + c.shop + " alone", "namespaced.enabled=false"}, admin)
+	c.drop(own)
 }
 
 // dropLater deletes an object at the end of a test, while the service runs.

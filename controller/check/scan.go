@@ -70,7 +70,7 @@ func (r *round) scan(ctx context.Context, kind schema.GroupVersionKind, namespac
 func (s *scan) look(o *metav1.PartialObjectMetadata, kind string, prefix storage.Prefix, now time.Time) {
 	name := kind + " " + keyOf(o)
 	if o.Annotations[prefix.Key(storage.KeyState)] == string(storage.Failed) {
-		s.failed = append(s.failed, name)
+		s.failed = append(s.failed, name+failureOn(o, prefix))
 	}
 	if !slices.Contains(o.Finalizers, prefix.Finalizer()) {
 		return
@@ -88,6 +88,34 @@ func (s *scan) look(o *metav1.PartialObjectMetadata, kind string, prefix storage
 	} else {
 		s.stuck = append(s.stuck, text)
 	}
+}
+
+// failureOn says which handlers have failed for good on an object, and why.
+func failureOn(o *metav1.PartialObjectMetadata, prefix storage.Prefix) string {
+	marker, err := prefix.Read(o.Annotations)
+	if err != nil || marker.Progress == nil {
+		return ""
+	}
+	var texts []string
+	for _, id := range slices.Sorted(maps.Keys(marker.Progress.Handlers)) {
+		if record := marker.Progress.Handlers[id]; record.State == storage.Failed {
+			texts = append(texts, id+detail(record))
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(texts, "; ")
+}
+
+// detail is what a handler has said, after a colon.
+func detail(record storage.Record) (text string) {
+	for _, part := range []string{record.Reason, record.Message} {
+		if part != "" {
+			text += ": " + part
+		}
+	}
+	return text
 }
 
 // awaited says what an object in deletion waits for; patient tells that it is as

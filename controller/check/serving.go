@@ -133,29 +133,8 @@ func (p *place) secretOf(prefix string) string {
 	if d == nil {
 		d = p.Controller()
 	}
-	if d == nil {
-		return ""
-	}
-	pod := &d.Spec.Template.Spec
-	for i := range pod.Containers {
-		for _, mount := range pod.Containers[i].VolumeMounts {
-			for j := range pod.Volumes {
-				v := &pod.Volumes[j]
-				if mount.MountPath != p.settings.certificateDir || v.Name != mount.Name {
-					continue
-				}
-				if v.Secret != nil {
-					return v.Secret.SecretName
-				}
-				if v.Projected != nil {
-					for _, source := range v.Projected.Sources {
-						if source.Secret != nil {
-							return source.Secret.Name
-						}
-					}
-				}
-			}
-		}
+	if names := mountedSecrets(d, p.settings.certificateDir); len(names) > 0 {
+		return names[0]
 	}
 	return ""
 }

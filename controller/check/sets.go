@@ -58,7 +58,8 @@ func notInForce(sets []v1alpha1.AnySet, wrong []string) Result {
 		hint("do what the messages say; if no set is looked at, see the log of the controller")
 }
 
-// setsWarn lists what keeps no set from being in force, and is worth a look.
+// setsWarn lists what keeps no set from being in force, and is worth a look; and
+// sets that are not meant for this installation, nor for any other.
 func (r *round) setsWarn(ctx context.Context) Result {
 	sets, err := r.sets(ctx)
 	if err != nil {
@@ -80,7 +81,12 @@ func (r *round) setsWarn(ctx context.Context) Result {
 			texts = append(texts, nameOf(set)+": it is paused, and its handlers are not called")
 		}
 	}
-	if len(texts) > 0 {
+	unlooked := r.unlooked(ctx)
+	switch {
+	case len(unlooked) > 0:
+		return warned("%s at which no controller looks, and %d warnings of sets that are in force", count(len(unlooked), "set"), len(texts)).about(append(unlooked, texts...)...).
+			hint("delete what is of no use, or have Dogear work there: namespaced.namespaces of the chart")
+	case len(texts) > 0:
 		return warned("of sets that are in force").about(texts...).hint("kubectl get chs,hs -A -o yaml has all conditions")
 	}
 	return passed("none")

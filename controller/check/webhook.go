@@ -93,10 +93,8 @@ func (r *round) hook(ctx context.Context) (*hook, Result) {
 func (r *round) configurations(ctx context.Context) Result {
 	h, none := r.hook(ctx)
 	if h == nil {
-		p, err := r.place(ctx)
-		if c, unread := r.mutatingConfiguration(ctx); err == nil && unread == nil && c != nil && !p.confined() {
-			return warned("%s is there, though this installation has no webhook", c.Name).
-				hint("it is left of an earlier time: kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration %s", c.Name)
+		if fault, wrong := r.unwanted(ctx); wrong {
+			return fault
 		}
 		return none
 	}
@@ -113,6 +111,38 @@ func (r *round) configurations(ctx context.Context) Result {
 				"until then objects pass unstamped, and defaults are not filled in")
 	}
 	return passed("%s", sentTo(h.mutating))
+}
+
+// unwanted looks at a configuration that is there though the installation has no
+// webhook. That of an installation which is confined to some namespaces may be
+// another's, unless it leads to here: then this one was in the whole cluster.
+func (r *round) unwanted(ctx context.Context) (fault Result, wrong bool) {
+	h := &hook{}
+	p, err := r.place(ctx)
+	if err == nil {
+		h.mutating, err = r.mutatingConfiguration(ctx)
+	}
+	if err == nil {
+		h.validating, err = r.validatingConfiguration(ctx)
+	}
+	if err != nil {
+		return Result{}, false
+	}
+	if !p.confined() {
+		if h.mutating == nil && h.validating == nil {
+			return Result{}, false
+		}
+		return warned("%s is there, though this installation has no webhook", r.prefix).
+			hint("it is left of an earlier time: kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration %s", r.prefix), true
+	}
+	for _, client := range h.clients() {
+		if client.Service != nil && client.Service.Namespace == p.Namespace {
+			return failed("%s leads to namespace %s, though this installation works in %s alone: it was in the whole cluster, and nobody releases what it holds elsewhere",
+				r.prefix, p.Namespace, strings.Join(p.settings.namespaces, ", ")).
+				hint("helm upgrade with namespaced.enabled=false and no namespaces; to confine it, uninstall it then, and install it anew"), true
+		}
+	}
+	return Result{}, false
 }
 
 // sentTo says how much is sent to the webhook. A resource may have two webhooks in

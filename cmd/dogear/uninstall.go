@@ -39,7 +39,8 @@ func newUninstall() *cobra.Command {
      controller that runs outside of the cluster has to be stopped by you;
   3. the finalizer dogear.dev/finalizer is taken off all objects of the kinds
      that the ledger and the sets name, and of no others; other finalizers stay;
-  4. the finalizer of the sets is taken off: they stay as data, with their CRDs;
+  4. the finalizer of the sets is taken off: they stay as data, with their CRDs, and
+     with Ready=Unknown for the reason Uninstalled;
   5. Dogear's Lease, Secrets and ledger are deleted.
 
 Payloads in .status stay. So do annotations, unless --remove-markers takes off all
@@ -50,6 +51,11 @@ With --namespaces that is all that is looked at, and nothing outside of these
 namespaces: they have to be all in which this Dogear works. One that works in the
 whole cluster is refused, as is a namespace that isn't there.
 
+Before anything is changed, one object is asked for of each kind on which something
+may be. Where the rights for that are missing nothing is done, and the result says for
+what; --incomplete goes on nevertheless. A kind that is only named by sets which were
+never in force needs none.
+
 An object that the API server refuses to change holds up no other: it is listed,
 with the reason, and its Dogear state stays known for the next run. A run that was
 interrupted is finished by another. 'helm uninstall' runs this command before
@@ -59,6 +65,9 @@ Dogear are gone, with the rights of whoever runs it.
 The exit status is 0 if nothing is left, 1 if something is, 2 for wrong usage.`,
 		Example: `  # What would happen? Objects that would be refused are named.
   dogear uninstall --dry-run
+
+  # Would the rights of somebody else do?
+  dogear uninstall --dry-run -n dogear --as=system:serviceaccount:ci:deployer
 
   dogear uninstall
 
@@ -83,6 +92,7 @@ The exit status is 0 if nothing is left, 1 if something is, 2 for wrong usage.`,
 	flags.BoolVar(&o.KeepState, "keep-state", false, "end after step 2: objects, sets and the ledger stay for an installation that goes on")
 	flags.BoolVar(&o.RemoveMarkers, "remove-markers", false, "take all annotations dogear.dev/... off objects, too")
 	flags.BoolVar(&o.AllResources, "all-resources", false, "look through all resources that the API server serves")
+	flags.BoolVar(&o.Incomplete, "incomplete", false, "go on although objects cannot be looked at, for lack of rights, on which something may be; it is left")
 	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "look into these namespaces only: all those of an installation without rights in the cluster")
 	flags.StringVar(&o.Release, "release", "", "change nothing if a Helm release of another name runs in the same namespace, too; default: all Deployments there are stopped")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give up after this time")
@@ -101,8 +111,8 @@ func runUninstall(cmd *cobra.Command, target *cluster, o uninstallOptions) error
 		return wrongUsage("--timeout is %s: want more than 0", o.timeout)
 	case cmd.Flags().Changed("namespaces") && len(o.Namespaces) == 0:
 		return wrongUsage("--namespaces is empty: name those in which Dogear works, or leave it out")
-	case o.KeepState && (o.RemoveMarkers || o.AllResources):
-		return wrongUsage("--keep-state leaves objects as they are: leave out --remove-markers and --all-resources")
+	case o.KeepState && (o.RemoveMarkers || o.AllResources || o.Incomplete):
+		return wrongUsage("--keep-state leaves objects as they are: leave out --remove-markers, --all-resources and --incomplete")
 	}
 	if err := uninstall.CheckNamespaces(o.Namespaces); err != nil {
 		return wrongUsage("--namespaces: %w", err)

@@ -234,7 +234,7 @@ func (b *clusterBench) uninstall(t *testing.T) {
 
 func TestHelpOfClusterCommands(t *testing.T) {
 	for args, want := range map[string][]string{
-		"uninstall --help":             {"Examples:", "--dry-run", "--keep-state", "--remove-markers", "--all-resources", "--namespaces", "--release", "--timeout", "--yes", "--context", "exit status"},
+		"uninstall --help":             {"Examples:", "--dry-run", "--keep-state", "--remove-markers", "--all-resources", "--incomplete", "--as ", "--namespaces", "--release", "--timeout", "--yes", "--context", "exit status"},
 		"rbac --help":                  {"Examples:", "--status", "--namespace-role", "--service-account", "kubectl apply -f -"},
 		"migrate --help":               {"Examples:", "--timeout", "storedVersions", "exit status"},
 		"__complete uninstall -o ":     {"text", "json"},
@@ -262,6 +262,7 @@ func TestWrongUsageOfClusterCommands(t *testing.T) {
 		"uninstall --yes -o xml":                  `dogear: --output is "xml": want text or json`,
 		"uninstall --yes --timeout=0":             `dogear: --timeout is 0s: want more than 0`,
 		"uninstall --keep-state --remove-markers": `dogear: --keep-state leaves objects as they are: leave out --remove-markers`,
+		"uninstall --keep-state --incomplete":     `dogear: --keep-state leaves objects as they are`,
 		"uninstall --keep-state --all-resources":  `dogear: --keep-state leaves objects as they are`,
 		"uninstall --yes --namespaces=shop,":      `dogear: --namespaces: "" is no name of a namespace`,
 		"uninstall --yes --namespaces=":           `dogear: --namespaces is empty: name those in which Dogear works, or leave it out`,

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
@@ -25,6 +27,9 @@ type target struct {
 	// finalizer is taken off, and so are all annotations of prefix; empty: none.
 	finalizer string
 	prefix    storage.Prefix
+	// holds tells that objects may have something of the service on them, and not
+	// only that a set which was never in force names the resource.
+	holds bool
 }
 
 // String is the resource as in certificates.cert-manager.io.
@@ -38,6 +43,13 @@ func (t target) object(namespace, name string) Object {
 type foundSet struct {
 	namespace, name string
 	resource        schema.GroupResource
+	// inForce tells that its handlers are, or were and have not been removed.
+	inForce bool
+	// claims tells that its status says something that a controller has found out.
+	claims     bool
+	gvr        schema.GroupVersionResource // of the set
+	uid        types.UID
+	generation int64
 }
 
 // setResources are those of the sets.
@@ -62,7 +74,7 @@ func (r *run) choose(ctx context.Context) error {
 		return err
 	}
 	for _, set := range r.sets {
-		r.chooseResource(c, chosen, set.resource)
+		r.chooseResource(c, chosen, set)
 	}
 	if r.AllResources {
 		r.chooseAll(c, chosen)
@@ -102,26 +114,26 @@ func (r *run) chooseByLedger(c *installation.Catalog, chosen map[schema.GroupRes
 	}
 	for _, kind := range kinds {
 		if s := c.FindKind(kind.GroupKind()); s != nil {
-			r.add(chosen, s)
+			r.add(chosen, s, true)
 		} else {
-			r.unserved(c, kind.GroupKind().String(), kind.Group)
+			r.unserved(c, kind.GroupKind().String(), kind.Group, true)
 		}
 	}
 	return true, nil
 }
 
-func (r *run) chooseResource(c *installation.Catalog, chosen map[schema.GroupResource]target, name schema.GroupResource) {
-	if s := c.Find(name); s != nil {
-		r.add(chosen, s)
+func (r *run) chooseResource(c *installation.Catalog, chosen map[schema.GroupResource]target, set foundSet) {
+	if s := c.Find(set.resource); s != nil {
+		r.add(chosen, s, set.inForce)
 	} else {
-		r.unserved(c, name.String(), name.Group)
+		r.unserved(c, set.resource.String(), set.resource.Group, set.inForce)
 	}
 }
 
 func (r *run) chooseAll(c *installation.Catalog, chosen map[schema.GroupResource]target) {
 	for i := range c.All {
 		if c.All[i].Writable() {
-			r.add(chosen, &c.All[i])
+			r.add(chosen, &c.All[i], false)
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(c.Silent)) {
@@ -130,19 +142,29 @@ func (r *run) chooseAll(c *installation.Catalog, chosen map[schema.GroupResource
 }
 
 // unserved is what is made of a resource that discovery does not show.
-func (r *run) unserved(c *installation.Catalog, name, group string) {
-	if why, ok := c.Silent[group]; ok {
+func (r *run) unserved(c *installation.Catalog, name, group string, holds bool) {
+	switch why, silent := c.Silent[group]; {
+	case silent && (holds || r.AllResources):
 		r.leave(Object{Resource: name}, "the API server cannot tell whether it serves it: "+why)
+		return
+	case silent:
+		r.unneeded(name, "", "the API server cannot tell whether it serves it: "+why)
 		return
 	}
 	r.note("%s is not served any more, so there are no objects of it", name)
 }
 
-func (r *run) add(chosen map[schema.GroupResource]target, s *installation.Served) {
+// unneeded notes that a resource could not be looked through, where that is no harm.
+func (r *run) unneeded(name, namespace, why string) {
+	r.note("%s%s was not looked through, and need not be, as only sets that were never in force name it: %s", name, in(namespace), why)
+}
+
+func (r *run) add(chosen map[schema.GroupResource]target, s *installation.Served, holds bool) {
 	if r.confined() && !s.Namespaced {
 		return // an installation in some namespaces has nothing outside of them
 	}
 	t := target{gvr: s.Resource, namespaced: s.Namespaced, finalizer: storage.ServicePrefix.Finalizer()}
+	t.holds = holds || chosen[s.Resource.GroupResource()].holds
 	if r.RemoveMarkers {
 		t.prefix = storage.ServicePrefix
 	}
@@ -166,7 +188,11 @@ func (r *run) findSets(ctx context.Context, c *installation.Catalog) error {
 	for _, t := range r.setKinds {
 		for _, namespace := range r.places(t) {
 			kind := t.gvr.GroupVersion().WithKind(c.Find(t.gvr.GroupResource()).Kind + "List")
-			if err := r.findSetsIn(ctx, kind, namespace); err != nil {
+			err := r.findSetsIn(ctx, t, kind, namespace)
+			if apierrors.IsForbidden(err) && !r.confined() {
+				return fmt.Errorf("list %s; for an installation in some namespaces, name them with --namespaces: %w", t, err)
+			}
+			if err != nil {
 				return fmt.Errorf("list %s%s: %w", t, in(namespace), err)
 			}
 		}
@@ -174,7 +200,7 @@ func (r *run) findSets(ctx context.Context, c *installation.Catalog) error {
 	return nil
 }
 
-func (r *run) findSetsIn(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
+func (r *run) findSetsIn(ctx context.Context, t target, kind schema.GroupVersionKind, namespace string) error {
 	page := func(ctx context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
@@ -182,14 +208,32 @@ func (r *run) findSetsIn(ctx context.Context, kind schema.GroupVersionKind, name
 	}
 	return installation.Pages(ctx, page, func(list *unstructured.UnstructuredList, _ bool) (bool, error) {
 		for i := range list.Items { // a set that is seen again does no harm
-			r.sets = append(r.sets, setOf(&list.Items[i]))
+			r.sets = append(r.sets, setOf(t, &list.Items[i]))
 		}
 		return true, nil
 	})
 }
 
-func setOf(u *unstructured.Unstructured) foundSet {
+func setOf(t target, u *unstructured.Unstructured) foundSet {
 	group, _, _ := unstructured.NestedString(u.Object, "spec", "resource", "group")
 	resource, _, _ := unstructured.NestedString(u.Object, "spec", "resource", "resource")
-	return foundSet{u.GetNamespace(), u.GetName(), schema.GroupResource{Group: group, Resource: resource}}
+	handlers, _, _ := unstructured.NestedSlice(u.Object, "status", "handlers")
+	return foundSet{
+		namespace: u.GetNamespace(), name: u.GetName(), resource: schema.GroupResource{Group: group, Resource: resource},
+		// Both are there before the first object is touched, and go after the last.
+		inForce: len(handlers) > 0 || slices.Contains(u.GetFinalizers(), sets.Cleanup),
+		claims:  claims(u), gvr: t.gvr, uid: u.GetUID(), generation: u.GetGeneration(),
+	}
+}
+
+// claims tells whether the status of a set has conditions, and other ones than those
+// with which a run has left it.
+func claims(u *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); !ok || c["reason"] != Uninstalled {
+			return true
+		}
+	}
+	return false
 }

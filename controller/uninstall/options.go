@@ -31,6 +31,9 @@ type Options struct {
 	// AllResources looks through all resources that the API server serves, and
 	// not only through those that the ledger and the sets name.
 	AllResources bool
+	// Incomplete goes on where the rights to look at objects are missing that the
+	// service may have left something on. They are left, as is the ledger.
+	Incomplete bool
 	// DryRun asks the API server what each change would lead to, and changes
 	// nothing.
 	DryRun bool

@@ -3,6 +3,7 @@ package uninstall
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +37,11 @@ func (r *run) deleteOwn(ctx context.Context) error {
 		}
 	}
 	if len(r.result.Left) > 0 {
+		return nil
+	}
+	if elsewhere := r.elsewhere(); len(elsewhere) > 0 {
+		r.note("The ledger, the ConfigMap %s/%s, stays, as it has handlers of sets in namespaces that were not looked into: %s. Run this with -n and --namespaces of each, as an administrator, and delete it then",
+			r.found.Namespace, installation.Name, strings.Join(elsewhere, ", "))
 		return nil
 	}
 	return r.deleteObject(ctx, "configmaps", &corev1.ConfigMap{ObjectMeta: meta(installation.Name)})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/dogear-dev/dogear/controller"
 	"github.com/dogear-dev/dogear/controller/installation"
 )
 
@@ -46,6 +47,9 @@ func (r *run) checkPlaces(ctx context.Context) error {
 	if !r.confined() {
 		return nil
 	}
+	if err := r.checkLedger(); err != nil {
+		return err
+	}
 	its, known, err := r.worksIn(ctx)
 	if err != nil {
 		return err
@@ -66,6 +70,54 @@ func (r *run) checkPlaces(ctx context.Context) error {
 			r.found.Namespace, strings.Join(missing, ", "), strings.Join(its, ","))
 	}
 	return r.checkExist(ctx, its)
+}
+
+// checkLedger fails where the service has worked in the whole cluster before it was
+// confined: its ledger tells, as no handler of a ClusterHandlerSet is entered since.
+func (r *run) checkLedger() error {
+	if r.Incomplete {
+		return nil
+	}
+	for _, h := range r.handlers() {
+		if h.namespace == "" {
+			return fmt.Errorf("the ledger has the handler %s of a ClusterHandlerSet, so that this Dogear has worked in the whole cluster, where objects would be left that nobody could delete: "+
+				"run this without --namespaces, as an administrator, or with --incomplete, if it is known that none are", h.id)
+		}
+	}
+	return nil
+}
+
+// elsewhere are the namespaces of sets in the ledger that a confined run does not
+// look into.
+func (r *run) elsewhere() (namespaces []string) {
+	for _, h := range r.handlers() {
+		if r.confined() && h.namespace != "" && !slices.Contains(r.Namespaces, h.namespace) {
+			namespaces = append(namespaces, h.namespace)
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
+}
+
+// handled is a handler in the ledger, and the namespace of its set.
+type handled struct{ id, namespace string }
+
+func (r *run) handlers() (all []handled) {
+	if r.found == nil || r.found.Ledger == nil {
+		return nil
+	}
+	ids, err := controller.LedgerHandlers(r.found.Ledger)
+	if err != nil {
+		return nil // who cannot do without it says so
+	}
+	for _, id := range ids {
+		h := handled{id: id}
+		if namespace, set, _ := strings.Cut(id, "/"); strings.Contains(set, "/") {
+			h.namespace = namespace
+		}
+		all = append(all, h)
+	}
+	return all
 }
 
 // worksIn are the namespaces of the service; none: the whole cluster. They are not

@@ -69,10 +69,7 @@ func (r *run) settleDown(ctx context.Context, look int) error {
 // deletion would be gone with it, so it is kept while objects are left that only
 // it knows of.
 func (r *run) releaseSets(ctx context.Context) error {
-	left := map[string]bool{}
-	for _, l := range r.result.Left {
-		left[l.Resource] = true
-	}
+	left := r.leftResources()
 	_, err := r.lookAtAll(ctx, r.setKinds, func(m *metav1.PartialObjectMetadata) string {
 		for _, set := range r.sets {
 			if m.DeletionTimestamp != nil && set.namespace == m.Namespace && set.name == m.Name && left[set.resource.String()] {
@@ -82,6 +79,15 @@ func (r *run) releaseSets(ctx context.Context) error {
 		return ""
 	})
 	return err
+}
+
+// leftResources are those of which something is left.
+func (r *run) leftResources() map[string]bool {
+	left := map[string]bool{}
+	for _, l := range r.result.Left {
+		left[l.Resource] = true
+	}
+	return left
 }
 
 // lookAtAll looks once at all objects of the targets. What an earlier look has
@@ -152,8 +158,22 @@ func (l *look) pages(ctx context.Context, namespace string) error {
 	case !installation.Answered(err):
 		return fmt.Errorf("list %s%s: %w", l.target, in(namespace), err)
 	}
-	l.leave(l.object(namespace, ""), "its objects cannot be listed: "+installation.Reason(err))
+	why := unlistable + installation.Reason(err)
+	if l.expendable() {
+		l.unneeded(l.String(), namespace, why)
+		return nil
+	}
+	l.leave(l.object(namespace, ""), why)
 	return nil
+}
+
+// unlistable begins the reason why objects stay that nobody has seen.
+const unlistable = "its objects cannot be listed: "
+
+// expendable tells that nothing is lost where the objects cannot be listed: what the
+// service may have left on them is what it leaves on none.
+func (l *look) expendable() bool {
+	return !l.holds && !l.AllResources && l.finalizer != sets.Cleanup
 }
 
 func remaining(page *metav1.PartialObjectMetadataList) int {

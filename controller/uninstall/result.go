@@ -9,6 +9,11 @@ import (
 // ErrLeft says that something could not be removed: the result lists it.
 var ErrLeft = errors.New("something is left: mend what the reasons say, and run this again")
 
+// ErrRights says that nothing was done, as rights are missing without which
+// something would be left: the result lists it.
+var ErrRights = errors.New("nothing was changed, as rights are missing for objects on which it may have left something: " +
+	"give them, or run this as an administrator; --incomplete goes on nevertheless, and leaves them as they are")
+
 // Result is what came of a run.
 type Result struct {
 	// Namespace is that of the service; empty: it was not found.

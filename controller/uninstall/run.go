@@ -47,11 +47,15 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := []func(context.Context) error{r.find, r.unhook, r.stop, r.unhookAgain}
+	steps := []func(context.Context) error{r.find}
+	if !r.KeepState {
+		steps = append(steps, r.mayLook)
+	}
+	steps = append(steps, r.unhook, r.stop, r.unhookAgain)
 	if r.KeepState {
 		steps = append(steps, r.keepState)
 	} else {
-		steps = append(steps, r.choose, r.release, r.releaseSets, r.deleteOwn)
+		steps = append(steps, r.choose, r.release, r.releaseSets, r.farewell, r.deleteOwn)
 	}
 	err = r.walk(ctx, steps)
 	if err == nil && len(r.result.Left) > 0 {

@@ -8,12 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller/sets"
+	"github.com/dogear-dev/dogear/controller/uninstall"
 )
 
 // later has a handler called again in a while.
@@ -83,6 +85,9 @@ func TestLifeOfARelease(t *testing.T) {
 	// The sets stay as they were written, and hold up nobody.
 	if err := b.admin.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil || slices.Contains(s.Finalizers, sets.Cleanup) {
 		t.Errorf("the set: %v %v", s.Finalizers, err)
+	}
+	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != uninstall.Uninstalled {
+		t.Errorf("the set says %+v, though nothing puts it in force", c)
 	}
 	b.delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	b.delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.objects}})

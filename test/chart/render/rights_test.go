@@ -370,6 +370,7 @@ func TestTheRightsOfUninstall(t *testing.T) {
 		"dogear patch deployments/scale.apps dogear-controller", "dogear patch deployments/scale.apps dogear-webhook",
 		"dogear get configmaps dogear.dev", "dogear delete configmaps dogear.dev",
 		"dogear get leases.coordination.k8s.io dogear.dev", "dogear delete leases.coordination.k8s.io dogear.dev",
+		"cluster patch clusterhandlersets/status.dogear.dev", "cluster patch handlersets/status.dogear.dev",
 		"cluster watch certificates.cert-manager.io", // it has the controller's role
 	}
 	for _, resource := range []string{"clusterhandlersets.dogear.dev", "handlersets.dogear.dev", "certificates.cert-manager.io"} {

@@ -11,6 +11,12 @@
 - apiGroups: [dogear.dev]
   resources: {{ include "dogear.setKinds" . }}
   verbs: [get, list, patch]
+- apiGroups: [dogear.dev]
+  resources: # says in sets that nothing puts them in force any more
+  {{- range include "dogear.setKinds" . | fromJsonArray }}
+  - {{ . }}/status
+  {{- end }}
+  verbs: [patch]
 {{- end }}
 
 {{/* uninstall: what it reads and changes in the namespace of the release. */}}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -150,8 +151,10 @@ func (op *Operator) connect(ctx context.Context) error {
 	cfg := op.options.Config
 	if cfg == nil {
 		var err error
-		if cfg, err = ctrl.GetConfig(); err != nil {
-			return fmt.Errorf("find the API server: %w: set KUBECONFIG to a file that exists, or run in a Pod", err)
+		if cfg, err = ctrl.GetConfig(); clientcmd.IsEmptyConfig(err) {
+			return errors.New("no cluster is known: set KUBECONFIG to a file that exists, or run in a Pod")
+		} else if err != nil {
+			return fmt.Errorf("find the API server: %w", err)
 		}
 	}
 	cfg = rest.CopyConfig(cfg)

@@ -83,10 +83,10 @@ func TestHelpAndCompletion(t *testing.T) {
 
 // Each command tells of the variables that count for it, and of no others.
 func TestHelpTellsTheEnvironmentThatCounts(t *testing.T) {
-	all := []string{"KUBECONFIG ", "DOGEAR_NAMESPACE ", "DOGEAR_ASSETS ", "KUBEBUILDER_ASSETS ", "NO_COLOR "}
+	all := []string{"KUBECONFIG ", "DOGEAR_NAMESPACE ", "DOGEAR_ASSETS ", "KUBEBUILDER_ASSETS ", "NO_COLOR ", "DOGEAR_CONFIG ", "DOGEAR_* "}
 	onCluster := all[:2]
 	for args, want := range map[string][]string{
-		"--help": all, "demo --help": all[2:], "check --help": {all[0], all[1], all[4]},
+		"--help": all, "demo --help": all[2:5], "run --help": {all[0], all[5], all[6]}, "check --help": {all[0], all[1], all[4]},
 		"uninstall --help": onCluster, "rbac --help": onCluster, "migrate --help": onCluster, "version --help": nil,
 	} {
 		stdout, _, status := dogear(t, demo.Options{}, strings.Split(args, " ")...)

@@ -12,8 +12,12 @@ import (
 
 // What --help tells of the environment, each where it counts.
 const (
-	clusterEnvironment = `  KUBECONFIG           kubeconfig files, where --kubeconfig names none
+	serverEnvironment  = `  KUBECONFIG           kubeconfig files, where --kubeconfig names none`
+	clusterEnvironment = serverEnvironment + `
   ` + namespaceVariable + `     namespace of Dogear, where -n names none`
+	settingsEnvironment = `  DOGEAR_CONFIG        file with settings, where --config names none
+  DOGEAR_*             any setting, where no flag sets it: DOGEAR_WEBHOOK_SERVICE
+                       is --webhook-service; one that is none is an error`
 	demoEnvironment = `  DOGEAR_ASSETS        folder with the programs and CRDs that 'make controlplane'
                        has built; default: bin/ of the repository around the
                        working directory
@@ -55,7 +59,7 @@ reached is kept in annotations.`,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true, // the error says what to do
 	}
-	tellEnvironment(root, clusterEnvironment, demoEnvironment, colorEnvironment)
+	tellEnvironment(root, clusterEnvironment, settingsEnvironment, demoEnvironment, colorEnvironment)
 	root.SuggestionsMinimumDistance = 2
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -65,6 +65,7 @@ again.`,
 			return runService(cmd, settings.Settings, kubeconfig)
 		},
 	}
+	tellEnvironment(cmd, serverEnvironment, settingsEnvironment)
 	cmd.Flags().SortFlags = false // what belongs together stays together
 	loader = config.Register(cmd.Flags())
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of the API server; default: $KUBECONFIG, else the Pod's ServiceAccount, else ~/.kube/config")
@@ -84,13 +85,13 @@ func runService(cmd *cobra.Command, settings config.Settings, kubeconfig string)
 	if err != nil {
 		return err
 	}
-	ctrl.SetLogger(log)
-	klog.SetLogger(log)
-	stdlog.SetOutput(io.Discard) // net/http writes what endpoints send out of turn
-	server, err := clientConfig(kubeconfig)
+	server, err := clientConfig(kubeconfig) // before the log: what was looked for in vain is in the error
 	if err != nil {
 		return err
 	}
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	stdlog.SetOutput(io.Discard) // net/http writes what endpoints send out of turn
 	version := readBuild().Version
 	log.Info("Starting", "version", version, "roles", settings.Roles)
 	if !settings.Webhook.Enabled() {
@@ -119,11 +120,18 @@ func explain(err error) error {
 	return err
 }
 
-// clientConfig tells how to reach the API server of a kubeconfig; without one
-// nil, so that it is looked for.
+// clientConfig tells how to reach the API server of a kubeconfig; without one it
+// is looked for.
 func clientConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
-		return nil, nil
+		config, err := ctrl.GetConfig()
+		if clientcmd.IsEmptyConfig(err) {
+			return nil, errors.New("no cluster is known: set --kubeconfig or KUBECONFIG, or run in a Pod")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the kubeconfig: %w", err)
+		}
+		return config, nil
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

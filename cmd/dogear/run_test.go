@@ -84,6 +84,19 @@ func onlyVariables(words []string) bool {
 	return true
 }
 
+// What was looked for in vain is said once, with what to do.
+func TestRunWithoutACluster(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for _, variable := range []string{"", "/no/such/file"} {
+		t.Setenv("KUBECONFIG", variable)
+		const want = "dogear: no cluster is known: set --kubeconfig or KUBECONFIG, or run in a Pod\n"
+		if stdout, stderr, status := dogear(t, demo.Options{}, "run"); status != exitFailed || stderr != want || stdout != "" {
+			t.Errorf("KUBECONFIG=%q: status %d, %q%q, want %q", variable, status, stderr, stdout, want)
+		}
+	}
+}
+
 func TestKubeconfigOfTheFlag(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/of/the/environment")
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -96,7 +109,8 @@ func TestKubeconfigOfTheFlag(t *testing.T) {
 	if err != nil || config.Host != "https://flag.example:6443" || os.Getenv("KUBECONFIG") != "/of/the/environment" {
 		t.Errorf("got %v, %v", config, err)
 	}
-	if config, err := clientConfig(""); config != nil || err != nil {
+	t.Setenv("KUBECONFIG", file)
+	if config, err := clientConfig(""); err != nil || config.Host != "https://flag.example:6443" {
 		t.Errorf("without the flag: got %v, %v", config, err)
 	}
 	_, stderr, status := dogear(t, demo.Options{}, "run", "--kubeconfig=/no/such/file")

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/dogear-dev/dogear/controller/check"
+	"github.com/dogear-dev/dogear/controller/installation"
 	"github.com/dogear-dev/dogear/storage"
 )
 
@@ -95,15 +96,15 @@ func runCheck(cmd *cobra.Command, target *cluster, o checkOptions) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
+	defer cancel()
 	checker, err := check.New(check.Options{
-		Config: config, Namespace: target.namespace, Domain: o.domain, Objects: objects,
+		Config: installation.Until(ctx, config), Namespace: target.namespace, Domain: o.domain, Objects: objects,
 		TolerateSets: o.tolerateSets, Version: readBuild().Version,
 	})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
-	defer cancel()
 	var report *check.Report
 	if o.wait {
 		report = checker.Wait(ctx, func(failures []string) { tellFailures(cmd.ErrOrStderr(), failures) })

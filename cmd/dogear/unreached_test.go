@@ -58,3 +58,20 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A check has a shorter time for each request, and does not wait for that either.
+func TestACheckEndsInTime(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for _, command := range []string{"check", "check --wait"} {
+		args := append(strings.Fields(command), "--timeout=300ms", "--kubeconfig="+kubeconfigOf(t, "http://"+listener.Addr().String()))
+		began := time.Now()
+		stdout, stderr, status := dogear(t, demo.Options{}, args...)
+		if took := time.Since(began); took > 10*time.Second || status != exitFailed || !strings.Contains(stdout, "look whether the API server is slow") {
+			t.Errorf("dogear %s: status %d after %v: %s%s", command, status, took, stdout, stderr)
+		}
+	}
+}

@@ -25,13 +25,19 @@ func code(t *testing.T, page, language string) (blocks []string) {
 	return blocks
 }
 
-// Values in the documentation are accepted: those by themselves, and those in the
-// objects of Argo CD and Flux.
+// Values in the documentation are accepted: those by themselves, those that a
+// command writes into a file, and those in the objects of Argo CD and Flux.
 func TestValuesInTheDocumentation(t *testing.T) {
 	t.Parallel()
 	count := 0
 	for _, page := range pages {
-		for _, block := range code(t, page, "yaml") {
+		blocks := code(t, page, "yaml")
+		for _, block := range code(t, page, "console") {
+			for _, file := range regexp.MustCompile(`(?s)\$ cat >values\.yaml <<END\n(.*?)\nEND\n`).FindAllStringSubmatch(block, -1) {
+				blocks = append(blocks, file[1])
+			}
+		}
+		for _, block := range blocks {
 			for document := range strings.SplitSeq(block, "\n---\n") {
 				for name, values := range valuesIn(t, page, document) {
 					count++

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
 	"github.com/dogear-dev/dogear/controller/check"
+	"github.com/dogear-dev/dogear/controller/uninstall"
 	"github.com/dogear-dev/dogear/test/rig"
 )
 
@@ -54,6 +55,10 @@ func (c *cluster) setNotLookedAt() {
 resource: {version: v1, resource: configmaps}
 handlers: [{id: h, causes: [Create], http: `+c.http()+`}]
 `)
+	c.want("controller", "sets", check.Failed, []string{"ClusterHandlerSet unseen: the controller has not looked at it"}, tolerant)
+	s.Status.ObservedGeneration = s.Generation
+	s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: uninstall.Uninstalled, LastTransitionTime: metav1.Now()}}
+	c.must(c.admin.Status().Update(c.Context(), s))
 	c.want("controller", "sets", check.Failed, []string{"ClusterHandlerSet unseen: the controller has not looked at it"}, tolerant)
 	c.drop(s)
 }

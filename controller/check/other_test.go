@@ -34,6 +34,7 @@ import (
 	"github.com/dogear-dev/dogear/controller/check"
 	"github.com/dogear-dev/dogear/controller/handler"
 	"github.com/dogear-dev/dogear/controller/sets"
+	"github.com/dogear-dev/dogear/controller/uninstall"
 	"github.com/dogear-dev/dogear/test/rig"
 	"github.com/dogear-dev/dogear/test/rig/rigtest"
 )
@@ -234,19 +235,22 @@ func (c *cluster) outOfPlace(of func(*check.Options)) {
 	everywhere := &v1alpha1.ClusterHandlerSet{ObjectMeta: metav1.ObjectMeta{Name: "everywhere"}}
 	elsewhere := &v1alpha1.HandlerSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "elsewhere"}}
 	another := &v1alpha1.HandlerSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "another"}}
+	left := &v1alpha1.HandlerSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "left"}}
 	spec := v1alpha1.HandlerSetSpec{
 		Resource: v1alpha1.Resource{Version: "v1", Resource: "configmaps"},
 		Defaults: &v1alpha1.Defaults{Computed: []v1alpha1.ComputedDefault{{Path: "data.a", Expression: "'b'"}}},
 	}
-	everywhere.Spec, elsewhere.Spec, another.Spec = spec, spec, spec
-	for _, o := range []client.Object{everywhere, elsewhere, another} {
+	everywhere.Spec, elsewhere.Spec, another.Spec, left.Spec = spec, spec, spec, spec
+	for _, o := range []client.Object{everywhere, elsewhere, another, left} {
 		c.must(c.admin.Create(c.Context(), o))
 	}
 	another.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "InForce", LastTransitionTime: metav1.Now()}}
 	c.must(c.admin.Status().Update(c.Context(), another))
-	texts := []string{"2 sets at which no controller looks", "ClusterHandlerSet everywhere: nobody looks at it", "HandlerSet " + c.namespace + "/elsewhere: nobody"}
+	left.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: uninstall.Uninstalled, LastTransitionTime: metav1.Now()}}
+	c.must(c.admin.Status().Update(c.Context(), left))
+	texts := []string{"3 sets at which no controller looks", "ClusterHandlerSet everywhere: nobody looks at it", "HandlerSet " + c.namespace + "/elsewhere: nobody", "HandlerSet " + c.namespace + "/left: nobody"}
 	c.want("controller", "warnings of sets", check.Warning, texts, admin)
-	c.drop(everywhere, elsewhere, another)
+	c.drop(everywhere, elsewhere, another, left)
 	c.want("controller", "warnings of sets", check.OK, nil, admin)
 
 	leading := func(namespace string) *admissionregistrationv1.ValidatingWebhookConfiguration {

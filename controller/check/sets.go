@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/controller/uninstall"
 )
 
 func (r *round) setChecks() []Check {
@@ -31,7 +32,7 @@ func (r *round) setsReady(ctx context.Context) Result {
 		status := set.Observed()
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		switch {
-		case ready == nil || status.ObservedGeneration != set.GetGeneration():
+		case ready == nil || ready.Reason == uninstall.Uninstalled || status.ObservedGeneration != set.GetGeneration():
 			unseen = append(unseen, nameOf(set)+": the controller has not looked at it as it is now")
 		case set.GetDeletionTimestamp() != nil:
 			leaving = append(leaving, fmt.Sprintf("%s is being deleted: %s", nameOf(set), ready.Message))

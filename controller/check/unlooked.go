@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/dogear-dev/dogear/config/v1alpha1"
+	"github.com/dogear-dev/dogear/controller/uninstall"
 )
 
 // unlooked names the sets that nobody looks at, as this installation is confined
-// to some namespaces and they are in none of these: their columns stay empty. One
-// with a condition is another installation's. Nothing is named that whoever asks
+// to some namespaces and they are in none of these: their columns are empty, or say
+// that all was uninstalled. Others are another installation's. Nothing is named that whoever asks
 // may not list.
 func (r *round) unlooked(ctx context.Context) (texts []string) {
 	p, err := r.place(ctx)
@@ -19,7 +20,7 @@ func (r *round) unlooked(ctx context.Context) (texts []string) {
 		return nil
 	}
 	look := func(set v1alpha1.AnySet, why string) {
-		if meta.FindStatusCondition(set.Observed().Conditions, v1alpha1.ConditionReady) == nil {
+		if ready := meta.FindStatusCondition(set.Observed().Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason == uninstall.Uninstalled {
 			texts = append(texts, nameOf(set)+": "+why)
 		}
 	}

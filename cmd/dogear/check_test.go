@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dogear-dev/dogear/cmd/dogear/demo"
@@ -49,6 +52,23 @@ func TestCheckAsJSON(t *testing.T) {
 	}
 	if report.Version == "" || report.Summary.Failed != 1 || report.Groups[0].Checks[0].Verdict != check.Failed {
 		t.Errorf("got %s", stdout)
+	}
+}
+
+// Somebody who may impersonate sees what another would see, in all requests.
+func TestCheckAsSomebodyElse(t *testing.T) {
+	const account = "system:serviceaccount:dogear:dogear-check"
+	var asked, wrong atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1); r.Header.Get("Impersonate-User") != account {
+			wrong.Add(1)
+		}
+		http.Error(w, "no", http.StatusForbidden)
+	}))
+	defer server.Close()
+	dogear(t, demo.Options{}, "check", "--kubeconfig", kubeconfigOf(t, server.URL), "--as="+account)
+	if asked.Load() == 0 || wrong.Load() > 0 {
+		t.Errorf("%d requests, %d of them as somebody else", asked.Load(), wrong.Load())
 	}
 }
 

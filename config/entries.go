@@ -16,7 +16,7 @@ func (s *Settings) entries() []entry {
 		{"roles", "what this process does: controller, webhook or both; default: controller, and webhook where the installation has one", list(&s.Roles)},
 		{"namespace", "where the Lease, the ledger and the certificates are; default: the Pod's namespace, else \"default\"", text(&s.Namespace)},
 		{"namespaces", "the only namespaces to work in, for an installation without rights elsewhere: HandlerSets there, no ClusterHandlerSets; none: the whole cluster", list(&s.Namespaces)},
-		{"uninstallAccount", "the ServiceAccount in the namespace that removes the installation, which sets ask rights for in these namespaces as for the controller; default: X-uninstall beside X-controller", text(&s.UninstallAccount)},
+		{"uninstallAccount", "the ServiceAccount in the namespace that removes the installation, which HandlerSets ask rights for in their namespaces as for the controller; default: X-uninstall beside X-controller", text(&s.UninstallAccount)},
 		{"workers", "the number of objects of one resource that are handled at the same time", number(&s.Workers)},
 		{"gracePeriod", "how long calls under way may take to end, and writes, after the process was told to stop; calls are broken off 5s before the end, and made again by the next process", span(&s.GracePeriod)},
 		{"budget.marker", "bytes of annotations on one object, at most", number(&s.Budget.Marker)},

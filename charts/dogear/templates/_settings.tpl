@@ -14,10 +14,10 @@ than "settings" is left out: a program of the release before must read the file.
 {{- end }}
 {{- if $v.namespaced.enabled }}
 {{- $_ := set $settings "namespaces" (include "dogear.namespaces" . | fromYamlArray) }}
+{{- end }}
 {{- /* The program finds the Job's by that of the controller, where both have names of the chart. */}}
 {{- if or $v.controller.serviceAccount.name $v.hooks.serviceAccount.uninstall }}
 {{- $_ := set $settings "uninstallAccount" (include "dogear.account" (dict "root" . "component" "uninstall")) }}
-{{- end }}
 {{- end }}
 {{- if include "dogear.webhook" . }}
 {{- $webhook := dict

@@ -178,18 +178,20 @@ func TestTheProgramKnowsTheAccountThatRemovesIt(t *testing.T) {
 		"controller.serviceAccount.name=robot":   {"robot", "dogear-uninstall"},
 		"hooks.serviceAccount.uninstall=remover": {"dogear-controller", "remover"},
 	} {
-		objects := rendered(t, "--set", "namespaced.enabled=true,"+set)
-		pod := podsOf(t, objects)[0]
-		s, err := load(t, settingsFile(t, objects), pod)
-		if err != nil {
-			t.Fatalf("%s: %v", set, err)
-		}
-		var have []string
-		for _, subject := range sets.WithUninstall(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: pod.Spec.ServiceAccountName}, s.UninstallAccount) {
-			have = append(have, subject.Name)
-		}
-		if job := find(objects, "Job", "dogear-uninstall"); !slices.Equal(have, want) || to[batchv1.Job](t, job).Spec.Template.Spec.ServiceAccountName != want[1] {
-			t.Errorf("%s: rights are for %q, want %q", set, have, want)
+		for _, scope := range []string{"namespaced.enabled=true", "namespaced.enabled=false"} {
+			objects := rendered(t, "--set", scope+","+set)
+			pod := podsOf(t, objects)[0]
+			s, err := load(t, settingsFile(t, objects), pod)
+			if err != nil {
+				t.Fatalf("%s: %v", set, err)
+			}
+			var have []string
+			for _, subject := range sets.WithUninstall(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: pod.Spec.ServiceAccountName}, s.UninstallAccount) {
+				have = append(have, subject.Name)
+			}
+			if job := find(objects, "Job", "dogear-uninstall"); !slices.Equal(have, want) || to[batchv1.Job](t, job).Spec.Template.Spec.ServiceAccountName != want[1] {
+				t.Errorf("%s,%s: rights are for %q, want %q", scope, set, have, want)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/dogear-dev/dogear/controller/sets"
 )
@@ -43,6 +44,15 @@ func (r *round) missing(ctx context.Context, p *place, account string, needed []
 		}
 	}
 	return lacking, nil
+}
+
+// may asks whether this process may do something with one object of the core group.
+func (r *round) may(ctx context.Context, verb string, key client.ObjectKey, resource string) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Namespace: key.Namespace, Verb: verb, Version: "v1", Resource: resource, Name: key.Name,
+	}}}
+	err := r.client.Create(ctx, review)
+	return review.Status.Allowed, err
 }
 
 // has asks for one right: of this process where it is the user, else of the

@@ -26,6 +26,9 @@ func (r *round) keptWrong(ctx context.Context, h *hook) (fault Result, wrong boo
 	}
 	key := client.ObjectKey{Namespace: h.place.Namespace, Name: name}
 	given := h.place.settings.certificateDir != "" // and not made by the controller
+	if may, err := r.may(ctx, "get", key, "secrets"); err != nil || !may {
+		return Result{}, false // a request that is refused would only be noise in an audit log
+	}
 	secret := &corev1.Secret{}
 	err := r.client.Get(ctx, key, secret)
 	switch {

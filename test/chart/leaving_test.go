@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -79,6 +80,11 @@ func (b *bench) allow(name string) {
 		if err := b.admin.Create(b.Context(), u); err != nil {
 			b.Fatal(err)
 		}
+		b.Cleanup(func() { // no other test's controller is to have these rights
+			if err := b.admin.Delete(context.Background(), u); client.IgnoreNotFound(err) != nil {
+				b.Error(err)
+			}
+		})
 	}
 }
 

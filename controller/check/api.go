@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/dogear-dev/dogear/controller/installation"
 )
 
 // oldest is the first release of Kubernetes that compares versions of objects,
@@ -27,10 +29,10 @@ func (r *round) reachable(ctx context.Context) Result {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return failed("%s does not know who you are: %s", r.options.Config.Host, err).
-			hint("renew the credentials of your kubeconfig; which one counts: --kubeconfig, $KUBECONFIG, ~/.kube/config, and of it --context")
+			hint(installation.RenewCredentials)
 	case err != nil:
 		return failed("%s: %s", r.options.Config.Host, err).
-			hint("see whether 'kubectl get --raw /readyz' answers, and whether it is the right cluster: --kubeconfig, --context")
+			hint(installation.FindServer)
 	}
 	return passed("%s, as %s", r.options.Config.Host, user)
 }

@@ -12,8 +12,8 @@ import (
 
 // unlooked names the sets that nobody looks at, as this installation is confined
 // to some namespaces and they are in none of these: their columns are empty, or say
-// that all was uninstalled. Others are another installation's. Nothing is named that whoever asks
-// may not list.
+// that all was uninstalled. Others are another installation's. Nothing is named that
+// whoever asks may not list.
 func (r *round) unlooked(ctx context.Context) (texts []string) {
 	p, err := r.place(ctx)
 	if err != nil || !p.confined() {

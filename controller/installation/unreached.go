@@ -8,6 +8,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
+// What to do where the API server does not answer, or does not know who asks.
+const (
+	RenewCredentials = "renew the credentials of your kubeconfig; which one counts: --kubeconfig, $KUBECONFIG, ~/.kube/config, and of it --context"
+	FindServer       = "see whether 'kubectl get --raw /readyz' answers, and whether it is the right cluster: --kubeconfig, --context"
+)
+
 // UnreachedError says that a command cannot begin, as the API server does not answer
 // or does not know who asks.
 type UnreachedError struct {
@@ -25,11 +31,9 @@ func Unreached(host string, err error) error {
 	var broken *url.Error
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return &UnreachedError{host, "does not know who you are",
-			"renew the credentials of your kubeconfig; which one counts: --kubeconfig, $KUBECONFIG, ~/.kube/config, and of it --context"}
+		return &UnreachedError{host, "does not know who you are", RenewCredentials}
 	case errors.As(err, &broken):
-		return &UnreachedError{host, fmt.Sprintf("does not answer (%s)", broken.Err),
-			"see whether 'kubectl get --raw /readyz' answers, and whether it is the right cluster: --kubeconfig, --context"}
+		return &UnreachedError{host, fmt.Sprintf("does not answer (%s)", broken.Err), FindServer}
 	}
 	return err
 }

@@ -13,15 +13,10 @@ import (
 	"github.com/dogear-dev/dogear/storage"
 )
 
-// TestARestartLosesNoObject: the service is stopped without grace while calls
-// are in flight. What was called twice is told so by the same idempotency ID.
-func TestARestartLosesNoObject(t *testing.T) {
-	const objects = 100
-	b := newBench(t)
-	r := b.start(func(o *setsOptions) { o.Settings.GracePeriod = time.Millisecond })
-	r.abrupt = true
-	e := b.endpoint("hook", nil)
-	release := make(chan struct{})
+// holding is an endpoint that answers no call before release is closed.
+func (b *bench) holding() (e *endpoint, release chan struct{}) {
+	b.Helper()
+	e, release = b.endpoint("hook", nil), make(chan struct{})
 	e.set(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-release:
@@ -29,6 +24,17 @@ func TestARestartLosesNoObject(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
+	return e, release
+}
+
+// TestARestartLosesNoObject: the service is stopped without grace while calls
+// are in flight. What was called twice is told so by the same idempotency ID.
+func TestARestartLosesNoObject(t *testing.T) {
+	const objects = 100
+	b := newBench(t)
+	r := b.start(func(o *setsOptions) { o.Settings.GracePeriod = time.Millisecond })
+	r.abrupt = true
+	e, release := b.holding()
 	s := b.set("restart", "configmaps", "match: {labelSelector: {matchLabels: {many: 'yes'}}}\nhandlers:\n- {id: h, causes: [Create], http: "+
 		e.http()[:len(e.http())-1]+", concurrency: 50, timeout: 1m}, retry: {limit: 1}}\n")
 	b.awaitReady(s)
@@ -76,15 +82,7 @@ func TestAStopLetsCallsEnd(t *testing.T) {
 			}
 		}, funcr.Options{})
 	})
-	e := b.endpoint("hook", nil)
-	release := make(chan struct{})
-	e.set(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-			w.WriteHeader(http.StatusNoContent)
-		case <-r.Context().Done():
-		}
-	})
+	e, release := b.holding()
 	s := b.set("stop", "configmaps", "match: {labelSelector: {matchLabels: {many: 'yes'}}}\nhandlers:\n- {id: h, causes: [Create], http: "+
 		e.http()[:len(e.http())-1]+", concurrency: 10, timeout: 1m}}\n")
 	b.awaitReady(s)

@@ -29,7 +29,7 @@ func (r *round) reachable(ctx context.Context) Result {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return failed("%s does not know who you are: %s", r.options.Config.Host, err).
-			hint(installation.RenewCredentials)
+			hint(installation.RenewKubeconfig)
 	case err != nil:
 		return failed("%s: %s", r.options.Config.Host, err).
 			hint(installation.FindServer)

@@ -10,8 +10,8 @@ import (
 
 // What to do where the API server does not answer, or does not know who asks.
 const (
-	RenewCredentials = "renew the credentials of your kubeconfig; which one counts: --kubeconfig, $KUBECONFIG, ~/.kube/config, and of it --context"
-	FindServer       = "see whether 'kubectl get --raw /readyz' answers, and whether it is the right cluster: --kubeconfig, --context"
+	RenewKubeconfig = "renew the credentials of your kubeconfig; which one counts: --kubeconfig, $KUBECONFIG, ~/.kube/config, and of it --context"
+	FindServer      = "see whether 'kubectl get --raw /readyz' answers, and whether it is the right cluster: --kubeconfig, --context"
 )
 
 // UnreachedError says that a command cannot begin, as the API server does not answer
@@ -31,7 +31,7 @@ func Unreached(host string, err error) error {
 	var broken *url.Error
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return &UnreachedError{host, "does not know who you are", RenewCredentials}
+		return &UnreachedError{host, "does not know who you are", RenewKubeconfig}
 	case errors.As(err, &broken):
 		return &UnreachedError{host, fmt.Sprintf("does not answer (%s)", broken.Err), FindServer}
 	}
